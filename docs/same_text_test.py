@@ -14,4 +14,4 @@ else:
     with open(generated, encoding="utf-8") as file:
         got = file.read()
 if expected != got:
-    sys.exit("%s is not what is generated; docs/BUILD.bazel says how to make it again" % checked_in)
+    sys.exit("%s is not what is generated; the BUILD file with this test says how to make it again" % checked_in)

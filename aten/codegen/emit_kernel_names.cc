@@ -4,7 +4,8 @@
 namespace kindling::codegen {
 
 std::string emit_kernel_names(const std::vector<Table>& tables) {
-  std::string out = "// Generated from the operator tables by aten/codegen: one line a form with a kernel of its own.\n";
+  std::string out =
+      "// Generated from the operator tables by aten/codegen: one line a form with a kernel of its own.\n";
   for (const Table& table : tables) {
     for (const Operator& op : table.operators) {
       for (const Variant* variant : op.variants()) {
@@ -14,7 +15,8 @@ std::string emit_kernel_names(const std::vector<Table>& tables) {
         if (kernel == nullptr) continue;
         if (variant->kernel_knows_key()) how = "kReturnsOnCpu";
         out += "{" + quoted(variant->schema.qualified_name()) + ", " + quoted(table.family) + ", " +
-               quoted(kernel->function()) + ", KernelCall::" + how + ", " + (op.entry.element_wise() ? "true" : "false") + "},\n";
+               quoted(kernel->function()) + ", KernelCall::" + how + ", " +
+               (op.entry.element_wise() ? "true" : "false") + "},\n";
       }
     }
   }

@@ -57,16 +57,17 @@ bool convolution_step(Printer& printer, const Node& node) {
   const at::Tensor weight = convolution.argument("weight").constant().toTensor();
   const Operand& bias = convolution.argument("bias");
   const int64_t groups = convolution.argument("groups").constant().toInt();
-  const std::string shape =
-      "{" + print(in.sizes[1]) + ", " + print(weight.size(0)) + ", " + print(groups) + ", {" + print(weight.size(2)) + ", " +
-      print(weight.size(3)) + "}, " + pair(convolution.argument("stride")) + ", " + pair(convolution.argument("padding")) +
-      ", " + pair(convolution.argument("dilation")) + "}";
-  const std::string packed = printer.shared(
-      "torch::aot::Convolution", "torch::aot::ConvolutionShape" + shape + ", " + printer.pointer(convolution.argument("weight")) +
-                                     ", " + (bias.constant().isNone() ? "nullptr" : printer.pointer(bias)));
+  const std::string shape = "{" + print(in.sizes[1]) + ", " + print(weight.size(0)) + ", " + print(groups) + ", {" +
+                            print(weight.size(2)) + ", " + print(weight.size(3)) + "}, " +
+                            pair(convolution.argument("stride")) + ", " + pair(convolution.argument("padding")) + ", " +
+                            pair(convolution.argument("dilation")) + "}";
+  const std::string packed =
+      printer.shared("torch::aot::Convolution", "torch::aot::ConvolutionShape" + shape + ", " +
+                                                    printer.pointer(convolution.argument("weight")) + ", " +
+                                                    (bias.constant().isNone() ? "nullptr" : printer.pointer(bias)));
   printer.line(packed + ".run(" + print(in.sizes[0]) + ", {" + print(in.sizes[2]) + ", " + print(in.sizes[3]) + "}, {" +
-               print(out.sizes[2]) + ", " + print(out.sizes[3]) + "}, " + printer.pointer(convolution.operand(0)) + ", " + add +
-               ", " + low + ", " + high + ", " + printer.pointer(node.result()) + ");");
+               print(out.sizes[2]) + ", " + print(out.sizes[3]) + "}, " + printer.pointer(convolution.operand(0)) +
+               ", " + add + ", " + low + ", " + high + ", " + printer.pointer(node.result()) + ");");
   IntExpr outputs = 1;
   for (const IntExpr& size : out.sizes) outputs = outputs * size;
   printer.count(2 * (weight.numel() / weight.size(0)) * outputs);

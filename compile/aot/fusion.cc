@@ -67,7 +67,8 @@ bool limits(const Node& node) {
 }  // namespace
 
 bool is_packable_convolution(const Node& node) {
-  if (!node.calls("aten::convolution") || !node.operand(0).is_value() || !is_constant_tensor(node.argument("weight"))) return false;
+  if (!node.calls("aten::convolution") || !node.operand(0).is_value() || !is_constant_tensor(node.argument("weight")))
+    return false;
   const Operand &bias = node.argument("bias"), &groups = node.argument("groups");
   const bool biased = !(bias.is_constant() && bias.constant().isNone());
   const at::Tensor weight = node.argument("weight").constant().toTensor();

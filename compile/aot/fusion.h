@@ -15,8 +15,8 @@ struct Fusions {
   std::map<const graph::Node*, std::vector<const graph::Node*>> groups;
 };
 
-/// Finds convolutions with what follows them (sum with a tensor of the same layout, relu, hardtanh) and puts the nodes of a
-/// group side by side.
+/// Finds convolutions with what follows them (sum with a tensor of the same layout, relu, hardtanh) and puts the nodes
+/// of a group side by side.
 Fusions find_fusions(graph::Graph& graph);
 
 /// Whether it is a convolution for at::matrix::PackedConvolution, but for the layout of its input.

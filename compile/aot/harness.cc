@@ -56,7 +56,8 @@ std::string weights_argument(const PrintOptions& options) {
 }
 std::string made(const PrintOptions& options, const char* name) {
   const std::string weights = weights_argument(options);
-  return options.name_space + "::" + options.class_name + " " + name + (weights.empty() ? "" : "(" + weights + ")") + ";\n";
+  return options.name_space + "::" + options.class_name + " " + name + (weights.empty() ? "" : "(" + weights + ")") +
+         ";\n";
 }
 
 }  // namespace
@@ -108,8 +109,8 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
   return examples;
 }
 
-PrintedTest print_test(const PreparedProgram& program, const PrintOptions& options, const std::vector<Example>& examples,
-                       double tolerance) {
+PrintedTest print_test(const PreparedProgram& program, const PrintOptions& options,
+                       const std::vector<Example>& examples, double tolerance) {
   PrintedTest test;
   const std::string symbol = symbol_of(options, "example"), type = options.name_space + "::" + options.class_name;
   const auto put = [&](const at::Tensor& t) {
@@ -141,19 +142,21 @@ PrintedTest print_test(const PreparedProgram& program, const PrintOptions& optio
     // Twice, in memory that holds what a program must not read.
     body += "    std::printf(\"%s\\n\", " + quoted(values.empty() ? "the example" : joined(values, ", ")) + ");\n";
     for (int run = 0; run < 2; ++run) {
-      body += "    arena.spoil();\n    program.run(" + sizes_argument(program, example.symbols) + braces(inputs) + ", " +
-              braces(outputs) + ");\n" + after;
+      body += "    arena.spoil();\n    program.run(" + sizes_argument(program, example.symbols) + braces(inputs) +
+              ", " + braces(outputs) + ");\n" + after;
     }
     body += "  }\n";
   }
   const std::string weights = weights_argument(options);
-  test.source = "// Made by kindling_program: runs the model's examples.\n#include <cstdio>\n\n#include \"compile/aot/runtime/testing.h\"\n#include \"" +
-                options.header + "\"\n\nextern \"C\" const char " + symbol + "[];\n\nint main(int argc, char** argv) {\n" +
-                (weights.empty() ? "" : "  if (argc != 2) return 2;\n") +
-                "  [[maybe_unused]] const char* const kindling_examples = " + symbol + ";\n  torch::aot::TestArena arena(" + type +
-                "::kArenaBytes);\n  " + type + " program(" + (weights.empty() ? type + "::share()" : weights) +
-                ", arena.data());\n  int failures = 0;\n" + body +
-                "  failures += arena.overrun();\n  return failures == 0 ? 0 : 1;\n}\n";
+  test.source =
+      "// Made by kindling_program: runs the model's examples.\n#include <cstdio>\n\n#include "
+      "\"compile/aot/runtime/testing.h\"\n#include \"" +
+      options.header + "\"\n\nextern \"C\" const char " + symbol + "[];\n\nint main(int argc, char** argv) {\n" +
+      (weights.empty() ? "" : "  if (argc != 2) return 2;\n") +
+      "  [[maybe_unused]] const char* const kindling_examples = " + symbol + ";\n  torch::aot::TestArena arena(" +
+      type + "::kArenaBytes);\n  " + type + " program(" + (weights.empty() ? type + "::share()" : weights) +
+      ", arena.data());\n  int failures = 0;\n" + body +
+      "  failures += arena.overrun();\n  return failures == 0 ? 0 : 1;\n}\n";
   return test;
 }
 
@@ -167,13 +170,14 @@ std::string print_benchmark(const PreparedProgram& program, const PrintOptions& 
     outputs.push_back(name + ".as<" + element_type(example.outputs[i].scalar_type()) + ">()");
   }
   const std::string symbol = symbol_of(options, "example");
-  return "// Made by kindling_program: times runs of the model's example.\n#include \"compile/aot/runtime/testing.h\"\n#include \"" +
+  return "// Made by kindling_program: times runs of the model's example.\n#include "
+         "\"compile/aot/runtime/testing.h\"\n#include \"" +
          options.header + "\"\n\nextern \"C\" const char " + symbol +
          "[];\n\nint main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {\n" +
          (options.embed_weights ? "" : "  if (argc != 2) return 2;\n") +
-         "  [[maybe_unused]] const char* const kindling_examples = " + symbol + ";\n  " + made(options, "program") + buffers +
-         "  torch::aot::print_time([&] { program.run(" + sizes_argument(program, example.symbols) + braces(test.inputs) + ", " +
-         braces(outputs) + "); });\n}\n";
+         "  [[maybe_unused]] const char* const kindling_examples = " + symbol + ";\n  " + made(options, "program") +
+         buffers + "  torch::aot::print_time([&] { program.run(" + sizes_argument(program, example.symbols) +
+         braces(test.inputs) + ", " + braces(outputs) + "); });\n}\n";
 }
 
 PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions& options, const std::string& header) {
@@ -184,13 +188,15 @@ PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions&
   for (const std::string& input : program.inputs) parameters.push_back("const at::Tensor& " + input);
   const bool single = program.outputs.size() == 1;
   const std::string result = single ? "at::Tensor" : "std::vector<at::Tensor>";
-  printed.header = "// Made by kindling_program: the program over tensors.\n#pragma once\n\n#include <vector>\n\n#include \"aten/core/tensor.h\"\n#include \"" +
-                   options.header + "\"\n\nnamespace " + options.name_space + " {\n\nclass " + name +
-                   " {\n public:\n  explicit " + name + "(" + type + " program" + (options.embed_weights ? " = " + type + "()" : "") +
-                   ") : program_(std::move(program)) {}\n"
-                   "  /// The outputs. Throws ValueError for inputs of another dtype or other sizes than the program's.\n  " +
-                   result + " operator()(" + joined(parameters, ", ") + ");\n\n private:\n  " + type +
-                   " program_;\n};\n\n}  // namespace " + options.name_space + "\n";
+  printed.header =
+      "// Made by kindling_program: the program over tensors.\n#pragma once\n\n#include <vector>\n\n#include "
+      "\"aten/core/tensor.h\"\n#include \"" +
+      options.header + "\"\n\nnamespace " + options.name_space + " {\n\nclass " + name + " {\n public:\n  explicit " +
+      name + "(" + type + " program" + (options.embed_weights ? " = " + type + "()" : "") +
+      ") : program_(std::move(program)) {}\n"
+      "  /// The outputs. Throws ValueError for inputs of another dtype or other sizes than the program's.\n  " +
+      result + " operator()(" + joined(parameters, ", ") + ");\n\n private:\n  " + type +
+      " program_;\n};\n\n}  // namespace " + options.name_space + "\n";
   std::string body;
   std::vector<std::string> inputs, outputs;
   std::set<std::string> known;
@@ -201,9 +207,11 @@ PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions&
             std::to_string(info.sizes.size()) + ");\n";
     for (size_t d = 0; d < info.sizes.size(); ++d) {
       if (info.sizes[d].kind() != IntExpr::Kind::kSymbol || !known.insert(info.sizes[d].name()).second) continue;
-      body += "  const int64_t " + info.sizes[d].name() + " = dense_" + program.inputs[i] + ".size(" + std::to_string(d) + ");\n";
+      body += "  const int64_t " + info.sizes[d].name() + " = dense_" + program.inputs[i] + ".size(" +
+              std::to_string(d) + ");\n";
     }
-    inputs.push_back(std::string("static_cast<const ") + element_type(info.dtype) + "*>(dense_" + program.inputs[i] + ".const_data_ptr())");
+    inputs.push_back(std::string("static_cast<const ") + element_type(info.dtype) + "*>(dense_" + program.inputs[i] +
+                     ".const_data_ptr())");
   }
   const std::vector<std::string> symbols = symbols_of(program);
   for (const std::string& symbol : symbols) {
@@ -212,27 +220,29 @@ PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions&
   const std::string sizes = symbols.empty() ? "" : "sizes";
   if (!symbols.empty()) body += "  const " + type + "::Sizes sizes" + braces(symbols) + ";\n";
   for (size_t i = 0; i < program.inputs.size(); ++i) {
-    body += "  torch::aot::check_sizes(" + quoted(type) + ", " + quoted(program.inputs[i]) + ", dense_" + program.inputs[i] + ", " + type +
-            "::" + program.inputs[i] + "_sizes(" + sizes + "));\n";
+    body += "  torch::aot::check_sizes(" + quoted(type) + ", " + quoted(program.inputs[i]) + ", dense_" +
+            program.inputs[i] + ", " + type + "::" + program.inputs[i] + "_sizes(" + sizes + "));\n";
   }
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const TensorInfo& info = *block.outputs()[i].value()->info();
-    body += "  at::Tensor out_" + program.outputs[i] + " = torch::aot::new_output(" + type + "::" + program.outputs[i] + "_sizes(" + sizes + "), " +
-            print(info.dtype) + ");\n";
-    outputs.push_back(std::string("static_cast<") + element_type(info.dtype) + "*>(out_" + program.outputs[i] + ".data_ptr())");
+    body += "  at::Tensor out_" + program.outputs[i] + " = torch::aot::new_output(" + type + "::" + program.outputs[i] +
+            "_sizes(" + sizes + "), " + print(info.dtype) + ");\n";
+    outputs.push_back(std::string("static_cast<") + element_type(info.dtype) + "*>(out_" + program.outputs[i] +
+                      ".data_ptr())");
     results.push_back("out_" + program.outputs[i]);
   }
-  body += "  program_.run(" + (symbols.empty() ? "" : std::string("sizes, ")) + braces(inputs) + ", " + braces(outputs) + ");\n  return " +
-          (single ? results[0] : braces(results)) + ";\n";
-  printed.source = "#include \"" + header + "\"\n\n#include \"compile/aot/runtime/tensor_face.h\"\n\nnamespace " + options.name_space +
-                   " {\n\n" + result + " " + name + "::operator()(" + joined(parameters, ", ") + ") {\n" + body + "}\n\n}  // namespace " +
-                   options.name_space + "\n";
+  body += "  program_.run(" + (symbols.empty() ? "" : std::string("sizes, ")) + braces(inputs) + ", " +
+          braces(outputs) + ");\n  return " + (single ? results[0] : braces(results)) + ";\n";
+  printed.source = "#include \"" + header + "\"\n\n#include \"compile/aot/runtime/tensor_face.h\"\n\nnamespace " +
+                   options.name_space + " {\n\n" + result + " " + name + "::operator()(" + joined(parameters, ", ") +
+                   ") {\n" + body + "}\n\n}  // namespace " + options.name_space + "\n";
   return printed;
 }
 
 std::string print_assembly(const std::string& symbol, const std::string& path) {
-  return "  .section .rodata\n  .balign 64\n  .globl " + symbol + "\n  .type " + symbol + ", @object\n" + symbol + ":\n  .incbin \"" + path +
-         "\"\n  .size " + symbol + ", . - " + symbol + "\n  .byte 0\n  .section .note.GNU-stack,\"\",@progbits\n";
+  return "  .section .rodata\n  .balign 64\n  .globl " + symbol + "\n  .type " + symbol + ", @object\n" + symbol +
+         ":\n  .incbin \"" + path + "\"\n  .size " + symbol + ", . - " + symbol +
+         "\n  .byte 0\n  .section .note.GNU-stack,\"\",@progbits\n";
 }
 
 }  // namespace torch::aot

@@ -17,8 +17,8 @@ struct Example {
   std::vector<at::Tensor> inputs, outputs;
 };
 
-/// The model's own example, where it has one, else numbers drawn with a fixed seed; with sizes that differ from call to call
-/// also the least and the largest of each. Outputs are the interpreter's.
+/// The model's own example, where it has one, else numbers drawn with a fixed seed; with sizes that differ from call to
+/// call also the least and the largest of each. Outputs are the interpreter's.
 std::vector<Example> make_examples(const ExportedProgram& program, const PreparedProgram& prepared);
 
 /// The examples' bytes, and a program that runs them: it ends with 1 where an output is further from the model's than
@@ -27,8 +27,8 @@ struct PrintedTest {
   std::string bytes, source;
   std::vector<std::string> inputs;  ///< of the first example, as C++ pointers
 };
-PrintedTest print_test(const PreparedProgram& program, const PrintOptions& options, const std::vector<Example>& examples,
-                       double tolerance);
+PrintedTest print_test(const PreparedProgram& program, const PrintOptions& options,
+                       const std::vector<Example>& examples, double tolerance);
 
 /// A program that prints the time of a run of the first example.
 std::string print_benchmark(const PreparedProgram& program, const PrintOptions& options, const Example& example,

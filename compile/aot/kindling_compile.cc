@@ -1,9 +1,10 @@
-// Compiles a model ahead of time: reads it, and writes C++ that computes it. The Bazel rule kindling_program calls this.
+// Compiles a model ahead of time: reads it, and writes C++ that computes it. The Bazel rule kindling_program calls
+// this.
 //
 //   kindling_compile --model=mlp.pt2 --output=out/mlp --include=pkg/mlp.h --class=Mlp --namespace=programs
 //
-// writes out/mlp.h, .cc (the program), _weights.bin, _weights.S, .txt (a report), _tensors.h, _tensors.cc (over at::Tensor),
-// _example.bin, _example.S, _test.cc, _benchmark.cc.
+// writes out/mlp.h, .cc (the program), _weights.bin, _weights.S, .txt (a report), _tensors.h, _tensors.cc (over
+// at::Tensor), _example.bin, _example.S, _test.cc, _benchmark.cc.
 //
 //   --weights=embed|file   whether the program contains its weights (default) or is given them
 //   --largest=s0:128       how large a size may be that the model has no bound for; may be given again
@@ -68,13 +69,14 @@ double parse_number(const std::string& text) {
   char* end = nullptr;
   errno = 0;
   const double value = std::strtod(text.c_str(), &end);
-  TORCH_CHECK_VALUE(!text.empty() && *end == '\0' && errno == 0 && value >= 0, "'", text, "' is no number of 0 or more");
+  TORCH_CHECK_VALUE(!text.empty() && *end == '\0' && errno == 0 && value >= 0, "'", text,
+                    "' is no number of 0 or more");
   return value;
 }
 
 Arguments parse(const std::vector<std::string>& texts) {
-  static const std::set<std::string> kKnown{"model", "output",   "include",  "class",     "namespace",
-                                            "weights", "families", "tolerance"};
+  static const std::set<std::string> kKnown{"model",     "output",  "include",  "class",
+                                            "namespace", "weights", "families", "tolerance"};
   Arguments arguments;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');

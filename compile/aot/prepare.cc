@@ -42,12 +42,12 @@ std::string identifier(const std::string& name, const std::string& otherwise, st
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) text = otherwise + text;
   // Names that begin with an underscore, and keywords.
   static const std::set<std::string> kReserved{
-      "and",    "asm",    "auto",   "bool",     "break",   "case",    "catch",  "char",     "class",  "const",  "continue",
-      "default", "delete", "do",     "double",   "else",    "enum",    "export", "extern",   "false",  "float",  "for",
-      "friend", "goto",   "if",     "inline",   "int",     "long",    "mutable", "namespace", "new",   "not",    "operator",
-      "or",     "private", "public", "register", "return",  "short",   "signed", "sizeof",   "static", "struct", "switch",
-      "template", "this", "throw",  "true",     "try",     "typedef", "typename", "union",   "unsigned", "using", "virtual",
-      "void",   "volatile", "while", "xor"};
+      "and",      "asm",     "auto",     "bool",   "break",    "case",   "catch",    "char",   "class",   "const",
+      "continue", "default", "delete",   "do",     "double",   "else",   "enum",     "export", "extern",  "false",
+      "float",    "for",     "friend",   "goto",   "if",       "inline", "int",      "long",   "mutable", "namespace",
+      "new",      "not",     "operator", "or",     "private",  "public", "register", "return", "short",   "signed",
+      "sizeof",   "static",  "struct",   "switch", "template", "this",   "throw",    "true",   "try",     "typedef",
+      "typename", "union",   "unsigned", "using",  "virtual",  "void",   "volatile", "while",  "xor"};
   if (text[0] == '_') text = otherwise + text;
   if (kReserved.count(text) > 0) text += "_";
   for (int i = 2; !taken.insert(text).second; ++i) {
@@ -117,15 +117,23 @@ class Preparing {
     for (const OutputSpec& spec : program_.signature.outputs) {
       const char* what = nullptr;
       switch (spec.kind) {
-        case OutputSpec::Kind::kUser: break;
+        case OutputSpec::Kind::kUser:
+          break;
         case OutputSpec::Kind::kBufferMutation:
         case OutputSpec::Kind::kParameterMutation:
-        case OutputSpec::Kind::kInputMutation: what = "changes"; break;
-        case OutputSpec::Kind::kToken: what = "has tokens of"; break;
-        default: what = "computes gradients of"; break;
+        case OutputSpec::Kind::kInputMutation:
+          what = "changes";
+          break;
+        case OutputSpec::Kind::kToken:
+          what = "has tokens of";
+          break;
+        default:
+          what = "computes gradients of";
+          break;
       }
-      TORCH_CHECK_VALUE(what == nullptr, "a program that ", what, " '", spec.target,
-                        "' cannot be compiled ahead of time: it must compute its outputs from its inputs and nothing else");
+      TORCH_CHECK_VALUE(
+          what == nullptr, "a program that ", what, " '", spec.target,
+          "' cannot be compiled ahead of time: it must compute its outputs from its inputs and nothing else");
     }
   }
 
@@ -150,8 +158,11 @@ class Preparing {
           kept.emplace_back(user, input->name());
           break;
         }
-        case InputSpec::Kind::kConstant: graph::bind_input(*result_.graph, i, spec.value); break;
-        case InputSpec::Kind::kToken: TORCH_CHECK_VALUE(false, "a program with tokens cannot be compiled ahead of time");
+        case InputSpec::Kind::kConstant:
+          graph::bind_input(*result_.graph, i, spec.value);
+          break;
+        case InputSpec::Kind::kToken:
+          TORCH_CHECK_VALUE(false, "a program with tokens cannot be compiled ahead of time");
         default: {
           const auto state = program_.state_dict.find(spec.target);
           const bool found = state != program_.state_dict.end();
@@ -190,15 +201,13 @@ class Preparing {
       const Value* value = output.is_value() ? output.value() : nullptr;
       const bool own = value != nullptr && value->node() != nullptr && value->node()->kind() == Node::Kind::kCall &&
                        !graph::is_view(*value->node()) && !graph::may_return_arguments(value->node()->callable()) &&
-                       seen.insert(value).second && value->info() != nullptr &&
-                       is_row_major(*value->info());
+                       seen.insert(value).second && value->info() != nullptr && is_row_major(*value->info());
       if (own) {
         outputs.push_back(output);
         continue;
       }
       Node* copy = result_.graph->block().append(result_.graph->call(
-          graph::Callable(clone_op),
-          {output, Operand(IValue(static_cast<int64_t>(c10::MemoryFormat::Contiguous)))}));
+          graph::Callable(clone_op), {output, Operand(IValue(static_cast<int64_t>(c10::MemoryFormat::Contiguous)))}));
       outputs.emplace_back(copy->result());
     }
     result_.graph->block().set_outputs(std::move(outputs));
@@ -208,17 +217,24 @@ class Preparing {
     std::string refused;
     result_.graph->for_nodes([&](const Node* node) {
       const char* why = nullptr;
-      if (node->block_count() > 0) why = "control flow";
+      if (node->block_count() > 0)
+        why = "control flow";
       else if (node->kind() != Node::Kind::kCall && node->kind() != Node::Kind::kUnpack &&
-               node->kind() != Node::Kind::kList) why = "no call of an operator";
-      else if (graph::draws_random_numbers(*node)) why = "random numbers";
-      else if (graph::has_effects(*node)) why = "effects beside its results";
-      else if (!graph::written_operands(*node).empty()) why = "writes to its arguments";
+               node->kind() != Node::Kind::kList)
+        why = "no call of an operator";
+      else if (graph::draws_random_numbers(*node))
+        why = "random numbers";
+      else if (graph::has_effects(*node))
+        why = "effects beside its results";
+      else if (!graph::written_operands(*node).empty())
+        why = "writes to its arguments";
       for (size_t i = 0; why == nullptr && i < node->result_count(); ++i) {
         const Value* value = node->result(i);
         const auto kind = value->type()->kind();
-        if (kind == c10::TypeKind::TensorType && value->info() == nullptr && !value->uses().empty()) why = "sizes that depend on elements";
-        if (kind != c10::TypeKind::TensorType && kind != c10::TypeKind::ListType && value->expr() == nullptr) why = "numbers that depend on elements";
+        if (kind == c10::TypeKind::TensorType && value->info() == nullptr && !value->uses().empty())
+          why = "sizes that depend on elements";
+        if (kind != c10::TypeKind::TensorType && kind != c10::TypeKind::ListType && value->expr() == nullptr)
+          why = "numbers that depend on elements";
       }
       if (why != nullptr) refused += "\n  " + graph::print_node(*node) + ": " + why;
     });
@@ -255,12 +271,9 @@ class Preparing {
 
   void name_outputs() {
     std::set<std::string> taken(result_.inputs.begin(), result_.inputs.end());
-    const auto outputs = program_.graph->block().outputs();
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const std::string otherwise = outputs.size() == 1 ? "output" : "output" + std::to_string(i);
-      const bool named = outputs[i].is_value() && !outputs[i].value()->name().empty() &&
-                         std::isdigit(static_cast<unsigned char>(outputs[i].value()->name()[0])) == 0;
-      result_.outputs.push_back(identifier(named ? outputs[i].value()->name() : otherwise, otherwise, taken));
+    const size_t count = program_.graph->block().outputs().size();
+    for (size_t i = 0; i < count; ++i) {
+      result_.outputs.push_back(identifier(count == 1 ? "output" : "output" + std::to_string(i), "output", taken));
     }
   }
 

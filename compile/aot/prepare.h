@@ -30,8 +30,8 @@ struct PreparedProgram {
   std::vector<std::string> notes;  ///< what the passes did
 };
 
-/// Throws ValueError that says what such a program must not have: buffers or inputs that it changes, control flow, sizes
-/// without a bound, inputs that are no tensors, random numbers.
+/// Throws ValueError that says what such a program must not have: buffers or inputs that it changes, control flow,
+/// sizes without a bound, inputs that are no tensors, random numbers.
 PreparedProgram prepare(const ExportedProgram& program, const PrepareOptions& options = {});
 
 }  // namespace torch::aot

@@ -105,10 +105,14 @@ std::string Printer::pointer(const Value* value) {
   const TensorInfo& info = *value->info();
   const int64_t item = static_cast<int64_t>(c10::elementSize(info.dtype));
   switch (at.where) {
-    case Where::kInput: return byte_offset("in_" + program_.inputs[at.number], info.storage_offset * item);
-    case Where::kOutput: return byte_offset("out_" + program_.outputs[at.number], info.storage_offset * item);
-    case Where::kArena: return byte_offset("m", info.storage_offset * item + at.offset);
-    case Where::kWeights: return byte_offset("w", info.storage_offset * item + at.offset);
+    case Where::kInput:
+      return byte_offset("in_" + program_.inputs[at.number], info.storage_offset * item);
+    case Where::kOutput:
+      return byte_offset("out_" + program_.outputs[at.number], info.storage_offset * item);
+    case Where::kArena:
+      return byte_offset("m", info.storage_offset * item + at.offset);
+    case Where::kWeights:
+      return byte_offset("w", info.storage_offset * item + at.offset);
     case Where::kTensor:
       return byte_offset("static_cast<char*>(t[" + std::to_string(at.number) + "].data_ptr())",
                          info.storage_offset * item);
@@ -149,7 +153,8 @@ std::string Printer::new_tensor(const std::string& pointer, const TensorInfo& in
     resizes_ += "  torch::aot::move_to(" + name + ", " + pointer + ");\n";
   }
   if (!fixed) {
-    resizes_ += "  torch::aot::set_sizes(" + name + ", " + sizes_of(info.sizes) + ", " + sizes_of(info.strides) + ");\n";
+    resizes_ +=
+        "  torch::aot::set_sizes(" + name + ", " + sizes_of(info.sizes) + ", " + sizes_of(info.strides) + ");\n";
   }
   return name;
 }
@@ -205,9 +210,11 @@ std::optional<std::string> print_scalar(const IValue& v) {
 std::optional<std::string> print_constant(const IValue& v, c10::TypeKind kind) {
   using Kind = c10::TypeKind;
   switch (kind) {
-    case Kind::NumberType: return print_scalar(v);
+    case Kind::NumberType:
+      return print_scalar(v);
     case Kind::IntType:
-    case Kind::SymIntType: return v.isInt() ? std::optional<std::string>(print(v.toInt())) : std::nullopt;
+    case Kind::SymIntType:
+      return v.isInt() ? std::optional<std::string>(print(v.toInt())) : std::nullopt;
     case Kind::FloatType:
       if (v.isInt()) return print_double(static_cast<double>(v.toInt()));
       return v.isDouble() ? std::optional<std::string>(print_double(v.toDouble())) : std::nullopt;
@@ -227,7 +234,8 @@ std::optional<std::string> print_constant(const IValue& v, c10::TypeKind kind) {
     case Kind::DeviceObjType:
       return v.isDevice() && v.toDevice().is_cpu() ? std::optional<std::string>("at::Device(at::DeviceType::CPU)")
                                                    : std::nullopt;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -290,15 +298,20 @@ std::optional<std::string> Printer::argument(const Operand& operand, const c10::
     return "c10::List<std::optional<at::Tensor>>(" + braces(texts) + ")";
   }
   switch (shape.kind) {
-    case c10::TypeKind::TensorType: return "at::TensorList(" + braces(texts) + ")";
+    case c10::TypeKind::TensorType:
+      return "at::TensorList(" + braces(texts) + ")";
     case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return "at::IntArrayRef(" + braces(texts) + ")";
+    case c10::TypeKind::SymIntType:
+      return "at::IntArrayRef(" + braces(texts) + ")";
     case c10::TypeKind::BoolType:
       if (shape.list_size > 0) return "std::array<bool, " + std::to_string(shape.list_size) + ">" + braces(texts);
       return "at::ArrayRef<bool>(" + braces(texts) + ")";
-    case c10::TypeKind::FloatType: return "at::ArrayRef<double>(" + braces(texts) + ")";
-    case c10::TypeKind::NumberType: return "at::ArrayRef<at::Scalar>(" + braces(texts) + ")";
-    default: return std::nullopt;
+    case c10::TypeKind::FloatType:
+      return "at::ArrayRef<double>(" + braces(texts) + ")";
+    case c10::TypeKind::NumberType:
+      return "at::ArrayRef<at::Scalar>(" + braces(texts) + ")";
+    default:
+      return std::nullopt;
   }
 }
 
@@ -364,7 +377,8 @@ bool Printer::kernel_call(const Node& node, std::string& why) {
     if (output == output_buffers_.end()) continue;
     const std::string bytes = names[i] + ".nbytes()";
     include("cstring");
-    line("std::memcpy(out_" + program_.outputs[output->second] + ", " + names[i] + ".const_data_ptr(), " + bytes + ");");
+    line("std::memcpy(out_" + program_.outputs[output->second] + ", " + names[i] + ".const_data_ptr(), " + bytes +
+         ");");
   }
   return true;
 }
@@ -399,7 +413,8 @@ void Printer::node(const Node& node) {
   report_ += "    ";
   for (size_t i = 0; i < node.result_count(); ++i) {
     if (node.result(i)->info() == nullptr) continue;
-    report_ += std::string(c10::toString(node.result(i)->info()->dtype)) + " " + sizes_of(node.result(i)->info()->sizes) + " ";
+    report_ +=
+        std::string(c10::toString(node.result(i)->info()->dtype)) + " " + sizes_of(node.result(i)->info()->sizes) + " ";
   }
   report_ += operations_ == IntExpr(0) ? "\n" : operations_.str() + " operations\n";
 }

@@ -29,7 +29,7 @@ struct PrintedProgram {
   std::string header, source;
   std::string weights;  ///< bytes
   std::string report;
-  std::set<std::string> families;  ///< whose kernels it calls, of aten/ops
+  std::set<std::string> families;       ///< whose kernels it calls, of aten/ops
   std::vector<std::string> allocating;  ///< nodes that allocate when they run
 };
 
@@ -87,10 +87,10 @@ class Printer {
   graph::Plan plan_;
   std::map<std::string, int64_t> largest_;
   std::map<const graph::Value*, Place> places_;
-  std::map<size_t, size_t> output_buffers_;          // buffer to output
-  std::map<size_t, size_t> returned_buffers_;        // buffer to tensor
-  std::map<const graph::Value*, size_t> tensors_;    // numbers of tensor objects
-  std::map<std::string, size_t> constant_tensors_;   // by place and geometry
+  std::map<size_t, size_t> output_buffers_;         // buffer to output
+  std::map<size_t, size_t> returned_buffers_;       // buffer to tensor
+  std::map<const graph::Value*, size_t> tensors_;   // numbers of tensor objects
+  std::map<std::string, size_t> constant_tensors_;  // by place and geometry
   std::map<const void*, int64_t> weight_places_;
   std::vector<at::Tensor> held_;
   std::string weights_;

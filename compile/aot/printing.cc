@@ -14,7 +14,9 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
   for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
   return text;
 }
-std::string braces(const std::vector<std::string>& parts) { return "{" + joined(parts, ", ") + "}"; }
+std::string braces(const std::vector<std::string>& parts) {
+  return "{" + joined(parts, ", ") + "}";
+}
 
 std::string print(int64_t number) {
   // The least has no literal.
@@ -30,12 +32,18 @@ std::string print(const IntExpr& expr) {
     return joined(texts, separator);
   };
   switch (expr.kind()) {
-    case IntExpr::Kind::kConstant: return print(expr.value());
-    case IntExpr::Kind::kSymbol: return expr.name();
-    case IntExpr::Kind::kSum: return "(" + parts(" + ") + ")";
-    case IntExpr::Kind::kProduct: return "(" + parts(" * ") + ")";
-    case IntExpr::Kind::kFloorDiv: return "torch::aot::floordiv(" + parts(", ") + ")";
-    case IntExpr::Kind::kMod: return "torch::aot::mod(" + parts(", ") + ")";
+    case IntExpr::Kind::kConstant:
+      return print(expr.value());
+    case IntExpr::Kind::kSymbol:
+      return expr.name();
+    case IntExpr::Kind::kSum:
+      return "(" + parts(" + ") + ")";
+    case IntExpr::Kind::kProduct:
+      return "(" + parts(" * ") + ")";
+    case IntExpr::Kind::kFloorDiv:
+      return "torch::aot::floordiv(" + parts(", ") + ")";
+    case IntExpr::Kind::kMod:
+      return "torch::aot::mod(" + parts(", ") + ")";
     case IntExpr::Kind::kMin:
     case IntExpr::Kind::kMax: {
       const char* name = expr.kind() == IntExpr::Kind::kMin ? "least" : "greatest";
@@ -80,26 +88,43 @@ std::string quoted(const std::string& text) {
 
 const char* element_type(c10::ScalarType dtype) {
   switch (dtype) {
-    case c10::ScalarType::Byte: return "uint8_t";
-    case c10::ScalarType::Char: return "int8_t";
-    case c10::ScalarType::Short: return "int16_t";
-    case c10::ScalarType::Int: return "int32_t";
-    case c10::ScalarType::Long: return "int64_t";
-    case c10::ScalarType::UInt16: return "uint16_t";
-    case c10::ScalarType::UInt32: return "uint32_t";
-    case c10::ScalarType::UInt64: return "uint64_t";
-    case c10::ScalarType::Float: return "float";
-    case c10::ScalarType::Double: return "double";
-    case c10::ScalarType::Bool: return "bool";
+    case c10::ScalarType::Byte:
+      return "uint8_t";
+    case c10::ScalarType::Char:
+      return "int8_t";
+    case c10::ScalarType::Short:
+      return "int16_t";
+    case c10::ScalarType::Int:
+      return "int32_t";
+    case c10::ScalarType::Long:
+      return "int64_t";
+    case c10::ScalarType::UInt16:
+      return "uint16_t";
+    case c10::ScalarType::UInt32:
+      return "uint32_t";
+    case c10::ScalarType::UInt64:
+      return "uint64_t";
+    case c10::ScalarType::Float:
+      return "float";
+    case c10::ScalarType::Double:
+      return "double";
+    case c10::ScalarType::Bool:
+      return "bool";
     // Their bits: a program's header brings no types of this library.
     case c10::ScalarType::Half:
-    case c10::ScalarType::BFloat16: return "uint16_t";
-    case c10::ScalarType::ComplexFloat: return "std::complex<float>";
-    case c10::ScalarType::ComplexDouble: return "std::complex<double>";
-    default: return "";
+    case c10::ScalarType::BFloat16:
+      return "uint16_t";
+    case c10::ScalarType::ComplexFloat:
+      return "std::complex<float>";
+    case c10::ScalarType::ComplexDouble:
+      return "std::complex<double>";
+    default:
+      return "";
   }
 }
 
-std::string print(c10::ScalarType dtype) { return std::string("c10::ScalarType::") + c10::toString(dtype); }
+std::string print(c10::ScalarType dtype) {
+  return std::string("c10::ScalarType::") + c10::toString(dtype);
+}
 
 }  // namespace torch::aot

@@ -19,11 +19,15 @@ using graph::Node;
 using graph::Operand;
 using graph::TensorInfo;
 
-bool is_none(const Operand& operand) { return operand.is_constant() && operand.constant().isNone(); }
+bool is_none(const Operand& operand) {
+  return operand.is_constant() && operand.constant().isNone();
+}
 bool is_constant_tensor(const Operand& operand) {
   return operand.is_constant() && operand.constant().isTensor() && operand.constant().toTensor().defined();
 }
-bool is_floating(ScalarType dtype) { return dtype == ScalarType::Float || dtype == ScalarType::Double; }
+bool is_floating(ScalarType dtype) {
+  return dtype == ScalarType::Float || dtype == ScalarType::Double;
+}
 
 // 1 or 1.0
 bool is_one(const Operand& operand) {
@@ -53,7 +57,8 @@ std::string matrix_type(ScalarType dtype) {
 }
 
 // y = x w^T + bias, w[n, k], where `transposed`; else w[k, n].
-bool product(Printer& printer, const Node& node, const Operand& x, const Operand& w, bool transposed, const Operand* bias) {
+bool product(Printer& printer, const Node& node, const Operand& x, const Operand& w, bool transposed,
+             const Operand* bias) {
   if (!is_constant_tensor(w)) return false;
   const at::Tensor weight = w.constant().toTensor();
   const TensorInfo in = printer.info(x), out = *node.result()->info();
@@ -73,20 +78,23 @@ bool product(Printer& printer, const Node& node, const Operand& x, const Operand
   if (in.dtype == ScalarType::Float && (bias == nullptr || is_constant_tensor(*bias))) {
     printer.include("cmath");
     printer.include("compile/aot/runtime/convolution.h");
-    const Operand turned = transposed ? w : Operand(IValue(at::contiguous(at::t(weight), c10::MemoryFormat::Contiguous)));
-    const std::string packed = printer.shared("torch::aot::Product", print(n) + ", " + print(k) + ", " + printer.pointer(turned) + ", " +
-                                                                         (bias == nullptr ? "nullptr" : printer.pointer(*bias)));
+    const Operand turned =
+        transposed ? w : Operand(IValue(at::contiguous(at::t(weight), c10::MemoryFormat::Contiguous)));
+    const std::string packed =
+        printer.shared("torch::aot::Product", print(n) + ", " + print(k) + ", " + printer.pointer(turned) + ", " +
+                                                  (bias == nullptr ? "nullptr" : printer.pointer(*bias)));
     printer.line(packed + ".run(" + print(m) + ", " + printer.pointer(x) + ", nullptr, -INFINITY, INFINITY, " +
                  printer.pointer(node.result()) + ");");
     return true;
   }
   printer.include("compile/aot/runtime/matrix.h");
   const std::string strides = transposed ? "1, " + print(k) : print(n) + ", 1";
-  const std::string packed = printer.shared(
-      "at::matrix::PackedMatrix",
-      matrix_type(in.dtype) + ", " + print(n) + ", " + print(k) + ", {" + printer.pointer(w) + ", " + strides + "}");
-  printer.line("torch::aot::multiply(" + packed + ", " + print(m) + ", {" + printer.pointer(x) + ", " + print(k) + ", 1}, " +
-               printer.pointer(node.result()) + ", " + (bias == nullptr ? "nullptr" : printer.pointer(*bias)) + ");");
+  const std::string packed =
+      printer.shared("at::matrix::PackedMatrix", matrix_type(in.dtype) + ", " + print(n) + ", " + print(k) + ", {" +
+                                                     printer.pointer(w) + ", " + strides + "}");
+  printer.line("torch::aot::multiply(" + packed + ", " + print(m) + ", {" + printer.pointer(x) + ", " + print(k) +
+               ", 1}, " + printer.pointer(node.result()) + ", " +
+               (bias == nullptr ? "nullptr" : printer.pointer(*bias)) + ");");
   return true;
 }
 
@@ -144,7 +152,9 @@ bool binary(Printer& printer, const Node& node) {
   return loop(printer, node, Op, {node.operand(0), node.operand(1)}, {});
 }
 
-bool relu(Printer& printer, const Node& node) { return loop(printer, node, "clamp_min", {node.operand(0)}, {0}); }
+bool relu(Printer& printer, const Node& node) {
+  return loop(printer, node, "clamp_min", {node.operand(0)}, {0});
+}
 bool hardtanh(Printer& printer, const Node& node) {
   const auto low = number(node.operand(1)), high = number(node.operand(2));
   return low.has_value() && high.has_value() && loop(printer, node, "clamp", {node.operand(0)}, {*low, *high});

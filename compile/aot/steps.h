@@ -9,7 +9,8 @@ namespace torch::aot {
 
 class Printer;
 
-/// Prints what computes the node into its place; false, and nothing printed, for a form of it that the step does not take.
+/// Prints what computes the node into its place; false, and nothing printed, for a form of it that the step does not
+/// take.
 using Step = bool (*)(Printer& printer, const graph::Node& node);
 
 /// Convolutions, and groups that begin with one (fusion.h).

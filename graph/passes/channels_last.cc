@@ -29,22 +29,45 @@ bool is_image(const TensorInfo* info) {
   return info != nullptr && info->sizes.size() == 4 && info->strides.size() == 4 &&
          info->layout == c10::Layout::Strided && info->storage_offset == IntExpr(0);
 }
-bool is_row_major(const TensorInfo& info) { return has_strides(info, {3, 2, 1, 0}); }
+bool is_row_major(const TensorInfo& info) {
+  return has_strides(info, {3, 2, 1, 0});
+}
 
 // Calls whose first result has the format of their images, whatever it is.
 bool follows_format(const Node& node) {
-  static const std::set<std::string_view> kNames{
-      "relu",       "hardtanh",    "hardswish",  "hardsigmoid",
-      "sigmoid",    "silu",        "tanh",       "gelu",
-      "elu",        "leaky_relu",  "clamp",      "add.Tensor",
-      "sub.Tensor", "mul.Tensor",  "div.Tensor", "max_pool2d_with_indices",
-      "avg_pool2d", "_adaptive_avg_pool2d", "adaptive_avg_pool2d", "clamp_min", "maximum",
-      "minimum",    "mul.Scalar",  "add.Scalar", "neg", "abs"};
+  static const std::set<std::string_view> kNames{"relu",
+                                                 "hardtanh",
+                                                 "hardswish",
+                                                 "hardsigmoid",
+                                                 "sigmoid",
+                                                 "silu",
+                                                 "tanh",
+                                                 "gelu",
+                                                 "elu",
+                                                 "leaky_relu",
+                                                 "clamp",
+                                                 "add.Tensor",
+                                                 "sub.Tensor",
+                                                 "mul.Tensor",
+                                                 "div.Tensor",
+                                                 "max_pool2d_with_indices",
+                                                 "avg_pool2d",
+                                                 "_adaptive_avg_pool2d",
+                                                 "adaptive_avg_pool2d",
+                                                 "clamp_min",
+                                                 "maximum",
+                                                 "minimum",
+                                                 "mul.Scalar",
+                                                 "add.Scalar",
+                                                 "neg",
+                                                 "abs"};
   return node.kind() == Node::Kind::kCall && node.callable().schema().name().rfind("aten::", 0) == 0 &&
          kNames.count(node.callable().schema().qualified_name()) > 0;
 }
 // Calls that read any format, and whose results have one that does not depend on it.
-bool reads_any_format(const Node& node) { return node.calls("aten::mean.dim") || node.calls("aten::sum.dim_IntList"); }
+bool reads_any_format(const Node& node) {
+  return node.calls("aten::mean.dim") || node.calls("aten::sum.dim_IntList");
+}
 
 class ToChannelsLast {
  public:
@@ -81,7 +104,8 @@ class ToChannelsLast {
     return std::any_of(operands.begin(), operands.end(), [&](const Operand& o) { return is_turned(o); }) &&
            std::all_of(operands.begin(), operands.end(), [&](const Operand& o) {
              // Constants that broadcast along rows and columns have one format as well as the other.
-             return !(o.is_constant() && o.constant().isTensor()) || o.constant().toTensor().dim() == 0 || is_a_pixel(o);
+             return !(o.is_constant() && o.constant().isTensor()) || o.constant().toTensor().dim() == 0 ||
+                    is_a_pixel(o);
            });
   }
   static bool is_a_pixel(const Operand& operand) {

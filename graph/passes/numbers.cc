@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/passes/tensor_info.h"
 #include "aten/core/tensor.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::graph {
 namespace {
@@ -45,8 +45,8 @@ std::optional<IntExpr> computed(const Node& node) {
     return false;
   };
   if (node.operands().empty()) return std::nullopt;
-  if (calls({"aten::sym_size.int", "aten::size.int", "aten::sym_stride.int", "aten::stride.int", "aten::sym_numel", "aten::numel",
-             "aten::sym_storage_offset"})) {
+  if (calls({"aten::sym_size.int", "aten::size.int", "aten::sym_stride.int", "aten::stride.int", "aten::sym_numel",
+             "aten::numel", "aten::sym_storage_offset"})) {
     const std::optional<TensorInfo> of = info(node.operand(0));
     if (!of.has_value()) return std::nullopt;
     if (calls({"aten::sym_size.int", "aten::size.int"})) return picked(of->sizes, node.operand(1));
@@ -80,7 +80,9 @@ std::optional<bool> answered(const Node& node, const std::map<std::string, IntRa
   const std::optional<IntExpr> a = number(node.operand(0)), b = number(node.operand(1));
   if (!a.has_value() || !b.has_value()) return std::nullopt;
   const IntRange d = (*a - *b).range(symbols);
-  const auto either = [](bool yes, bool no) { return yes ? std::optional<bool>(true) : no ? std::optional<bool>(false) : std::nullopt; };
+  const auto either = [](bool yes, bool no) {
+    return yes ? std::optional<bool>(true) : no ? std::optional<bool>(false) : std::nullopt;
+  };
   if (node.calls("_operator::lt")) return either(d.max < 0, d.min >= 0);
   if (node.calls("_operator::le")) return either(d.max <= 0, d.min > 0);
   if (node.calls("_operator::gt")) return either(d.min > 0, d.max <= 0);

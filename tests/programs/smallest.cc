@@ -1,5 +1,5 @@
 // The smallest program that runs a model compiled ahead of time, for tests/budgets: KINDLING_PROGRAM_HEADER, _CLASS.
-// Weights that are not in it come from the file that it is given.
+// Its weights come from the file that it is given.
 #include KINDLING_PROGRAM_HEADER
 
 #include <cstddef>
@@ -15,18 +15,14 @@ constexpr size_t count(const std::array<int64_t, N>& sizes) {
   return n;
 }
 
-alignas(64) float input[count(Program::KINDLING_PROGRAM_INPUT())];
-alignas(64) float output[count(Program::KINDLING_PROGRAM_OUTPUT())];
+alignas(64) float input[count(Program::arg_sizes())];
+alignas(64) float output[count(Program::output_sizes())];
 
 }  // namespace
 
-int main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
-#ifdef KINDLING_PROGRAM_WEIGHTS
+int main(int argc, char** argv) {
   if (argc != 2) return 2;
   Program program(Program::share(torch::aot::Weights::map(argv[1])));
-#else
-  Program program;
-#endif
   program.run({input}, {output});
   return output[0] == output[0] ? 0 : 1;
 }

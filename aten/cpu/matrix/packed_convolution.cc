@@ -1,5 +1,5 @@
-// Convolutions as sums of matrix products, one for each place of the window: rows are output places, read where the input
-// has them.
+// Convolutions as sums of matrix products, one for each place of the window: rows are output places, read where the
+// input has them.
 #include "aten/cpu/matrix/packed_convolution.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,8 +14,8 @@
 #define ATEN_CPU_MATRIX_PACKED_CONVOLUTION_ONCE_
 namespace at::matrix::internal {
 
-// A window's places are taken one by one, or, where channels are few, row by row: `runs` runs of `length` numbers that lie
-// side by side in the input.
+// A window's places are taken one by one, or, where channels are few, row by row: `runs` runs of `length` numbers that
+// lie side by side in the input.
 struct ConvolutionRuns {
   int64_t rows, runs, length;  // of the window: rows, runs in a row
 };
@@ -51,10 +51,16 @@ constexpr int kStripVectors = 4, kTallest = 8;
 constexpr int kStripVectors = 2, kTallest = 6;
 #endif
 
-HWY_INLINE int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
+HWY_INLINE int64_t Lanes() {
+  return static_cast<int64_t>(hn::Lanes(D()));
+}
 
-int64_t VectorChannels() { return Lanes(); }
-int64_t StripChannels() { return kStripVectors * Lanes(); }
+int64_t VectorChannels() {
+  return Lanes();
+}
+int64_t StripChannels() {
+  return kStripVectors * Lanes();
+}
 
 HWY_INLINE V Finish(V value, const float* add, V low, V high) {
   const D d;
@@ -302,13 +308,23 @@ namespace at::matrix {
 namespace internal {
 namespace {
 
-bool is_depthwise(const Convolution& c) { return c.groups > 1; }
+bool is_depthwise(const Convolution& c) {
+  return c.groups > 1;
+}
 
 // Output channels that the instruction set works on together; the last strip has fewer vectors of them.
-int64_t vector_channels() { return AT_ISA_FUNCTION(VectorChannels)(); }
-int64_t strip(const Convolution& c) { return is_depthwise(c) ? vector_channels() : AT_ISA_FUNCTION(StripChannels)(); }
-int64_t filled(const Convolution& c) { return at::divup(c.out_channels, vector_channels()) * vector_channels(); }
-int64_t window_numbers(const Convolution& c) { return c.kernel[1] * c.kernel[2] * (is_depthwise(c) ? 1 : c.in_channels); }
+int64_t vector_channels() {
+  return AT_ISA_FUNCTION(VectorChannels)();
+}
+int64_t strip(const Convolution& c) {
+  return is_depthwise(c) ? vector_channels() : AT_ISA_FUNCTION(StripChannels)();
+}
+int64_t filled(const Convolution& c) {
+  return at::divup(c.out_channels, vector_channels()) * vector_channels();
+}
+int64_t window_numbers(const Convolution& c) {
+  return c.kernel[1] * c.kernel[2] * (is_depthwise(c) ? 1 : c.in_channels);
+}
 
 // Fewer channels are read a row of the window at a time, from a copy with its padding.
 constexpr int64_t kFewChannels = 16;
@@ -415,7 +431,8 @@ void PackedConvolution::run(const Convolution& given, const float* input, const 
   const int64_t places = c.output[1] * c.output[2], strips = at::divup(c.out_channels, strip(c));
   if (c.batch * places == 1) {
     const auto single = AT_ISA_FUNCTION(SinglePlace);
-    const int64_t grain = std::max<int64_t>(4, static_cast<int64_t>(kWorthAThread / (work * static_cast<double>(strip(c)) + 1)));
+    const int64_t grain =
+        std::max<int64_t>(4, static_cast<int64_t>(kWorthAThread / (work * static_cast<double>(strip(c)) + 1)));
     if (grain >= strips) return single(p, 0, strips);
     at::parallel_for(0, strips, grain, [&](int64_t begin, int64_t end) { single(p, begin, end); });
     return;

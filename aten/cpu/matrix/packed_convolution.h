@@ -16,17 +16,17 @@ namespace at::matrix {
 
 class PackedConvolution {
  public:
-  /// Null where it takes such a convolution, else why not: float32, one or two dimensions, channels last; one group, or as
-  /// many as there are input and output channels.
+  /// Null where it takes such a convolution, else why not: float32, one or two dimensions, channels last; one group, or
+  /// as many as there are input and output channels.
   static const char* refusal(const Convolution& c);
 
-  /// `weight` [out_channels, in_channels / groups, kernel...], `bias` [out_channels] or null. Of `c` the channels, groups,
-  /// kernel, stride, padding and dilation count. Copies both.
+  /// `weight` [out_channels, in_channels / groups, kernel...], `bias` [out_channels] or null. Of `c` the channels,
+  /// groups, kernel, stride, padding and dilation count. Copies both.
   PackedConvolution(const Convolution& c, const void* weight, const void* bias);
 
-  /// output = min(max(convolution + bias + add, low), high), [batch, places..., channels]; NaN stays. `add` lies like the
-  /// output, which it may be, or is null. batch, input and output of `c` may differ from the constructor's. On several
-  /// threads where the work is worth it. An element does not depend on the others of its batch.
+  /// output = min(max(convolution + bias + add, low), high), [batch, places..., channels]; NaN stays. `add` lies like
+  /// the output, which it may be, or is null. batch, input and output of `c` may differ from the constructor's. On
+  /// several threads where the work is worth it. An element does not depend on the others of its batch.
   void run(const Convolution& c, const float* input, const float* add, float low, float high, float* output) const;
 
  private:

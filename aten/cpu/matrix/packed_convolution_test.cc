@@ -46,7 +46,8 @@ void compute(Case& k, bool biased, bool added) {
               if (row < 0 || row >= c.input[1] || column < 0 || column >= c.input[2]) continue;
               for (int64_t i = 0; i < inner; ++i) {
                 const int64_t channel = o / outer * inner + i;
-                sum += static_cast<double>(k.input[static_cast<size_t>(((n * c.input[1] + row) * c.input[2] + column) * c.in_channels + channel)]) *
+                sum += static_cast<double>(k.input[static_cast<size_t>(
+                           ((n * c.input[1] + row) * c.input[2] + column) * c.in_channels + channel)]) *
                        k.weight[static_cast<size_t>(((o * inner + i) * c.kernel[1] + ky) * c.kernel[2] + kx)];
               }
             }
@@ -62,7 +63,9 @@ void compute(Case& k, bool biased, bool added) {
 
 Case random_case(unsigned seed) {
   std::mt19937 bits(seed);
-  const auto pick = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(bits() % static_cast<uint32_t>(high - low + 1)); };
+  const auto pick = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(bits() % static_cast<uint32_t>(high - low + 1));
+  };
   Case k;
   Convolution& c = k.c;
   c.channels_last = true;
@@ -89,7 +92,8 @@ Case random_case(unsigned seed) {
   return k;
 }
 
-void expect_near(const std::vector<float>& got, const std::vector<float>& want, double tolerance, const std::string& what) {
+void expect_near(const std::vector<float>& got, const std::vector<float>& want, double tolerance,
+                 const std::string& what) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance) << what << " at " << i;
 }

@@ -26,13 +26,13 @@ void check_range(const char* program, const char* argument, int64_t value, int64
 
 Arena::Arena(const char* program, void* data, size_t bytes) : data_(static_cast<char*>(data)), own_(data == nullptr) {
   if (own_) {
-    data_ = static_cast<char*>(::operator new(bytes == 0 ? 64 : bytes, std::align_val_t{64}));
+    data_ = static_cast<char*>(::operator new (bytes == 0 ? 64 : bytes, std::align_val_t{64}));
   } else {
     check_pointer(program, "the arena", data, 64);
   }
 }
 Arena::~Arena() {
-  if (own_) ::operator delete(data_, std::align_val_t{64});
+  if (own_) ::operator delete (data_, std::align_val_t{64});
 }
 
 }  // namespace torch::aot

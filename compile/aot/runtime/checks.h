@@ -20,9 +20,15 @@ constexpr int64_t floordiv(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }
-constexpr int64_t mod(int64_t a, int64_t b) { return a - floordiv(a, b) * b; }
-constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-constexpr int64_t greatest(int64_t a, int64_t b) { return a < b ? b : a; }
+constexpr int64_t mod(int64_t a, int64_t b) {
+  return a - floordiv(a, b) * b;
+}
+constexpr int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+constexpr int64_t greatest(int64_t a, int64_t b) {
+  return a < b ? b : a;
+}
 
 /// Memory that a program computes in, 64-byte aligned: the caller's, or its own.
 class Arena {

@@ -21,7 +21,8 @@ class Convolution {
   struct Size {
     int64_t height, width;
   };
-  void run(int64_t batch, Size in, Size out, const char* input, const float* add, float low, float high, char* output) const {
+  void run(int64_t batch, Size in, Size out, const char* input, const float* add, float low, float high,
+           char* output) const {
     at::matrix::Convolution c = call_;
     c.batch = batch;
     c.input[1] = in.height, c.input[2] = in.width;
@@ -48,7 +49,8 @@ class Convolution {
 class Product {
  public:
   /// y = x w^T + bias, w[n, k]; bias[n] or null.
-  Product(int64_t n, int64_t k, const char* w, const char* bias) : convolution_({k, n, 1, {1, 1}, {1, 1}, {0, 0}, {1, 1}}, w, bias) {}
+  Product(int64_t n, int64_t k, const char* w, const char* bias)
+      : convolution_({k, n, 1, {1, 1}, {1, 1}, {0, 0}, {1, 1}}, w, bias) {}
 
   /// y[m, n] of x[m, k], limited to [low, high]; both dense.
   void run(int64_t m, const char* x, const float* add, float low, float high, char* y) const {

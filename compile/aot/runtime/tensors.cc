@@ -4,9 +4,9 @@ namespace torch::aot {
 
 at::Tensor tensor_at(const void* data, at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype) {
   const at::Device cpu(at::DeviceType::CPU);
-  const size_t bytes =
-      static_cast<size_t>(c10::checked_storage_nbytes(sizes, strides, 0, c10::elementSize(dtype)));
-  auto storage = c10::make_intrusive<c10::StorageImpl>(bytes, c10::DataPtr(const_cast<void*>(data), cpu), nullptr, false);
+  const size_t bytes = static_cast<size_t>(c10::checked_storage_nbytes(sizes, strides, 0, c10::elementSize(dtype)));
+  auto storage =
+      c10::make_intrusive<c10::StorageImpl>(bytes, c10::DataPtr(const_cast<void*>(data), cpu), nullptr, false);
   return at::Tensor(c10::TensorImpl::strided(std::move(storage), dtype, cpu, sizes, strides, 0));
 }
 

@@ -16,7 +16,7 @@ constexpr size_t kBorder = 256;
 constexpr unsigned char kSpoiled = 0xff;  // a NaN in every floating type
 
 void* new_memory(size_t bytes) {
-  void* data = ::operator new(bytes + kBorder, std::align_val_t{64});
+  void* data = ::operator new (bytes + kBorder, std::align_val_t{64});
   std::memset(data, kSpoiled, bytes + kBorder);
   return data;
 }
@@ -36,16 +36,20 @@ size_t size_of(Element element) {
   switch (element) {
     case Element::kByte:
     case Element::kChar:
-    case Element::kBool: return 1;
+    case Element::kBool:
+      return 1;
     case Element::kShort:
     case Element::kUInt16:
     case Element::kHalf:
-    case Element::kBFloat16: return 2;
+    case Element::kBFloat16:
+      return 2;
     case Element::kInt:
     case Element::kUInt32:
     case Element::kFloat:
-    case Element::kComplexFloat: return 4;
-    default: return 8;
+    case Element::kComplexFloat:
+      return 4;
+    default:
+      return 8;
   }
 }
 
@@ -60,15 +64,24 @@ T read(const char* at) {
 double value_at(Element element, const char* at) {
   switch (element) {
     case Element::kByte:
-    case Element::kBool: return read<uint8_t>(at);
-    case Element::kChar: return read<int8_t>(at);
-    case Element::kShort: return read<int16_t>(at);
-    case Element::kUInt16: return read<uint16_t>(at);
-    case Element::kInt: return read<int32_t>(at);
-    case Element::kUInt32: return read<uint32_t>(at);
-    case Element::kLong: return static_cast<double>(read<int64_t>(at));
-    case Element::kUInt64: return static_cast<double>(read<uint64_t>(at));
-    case Element::kHalf: return half_value(read<uint16_t>(at));
+    case Element::kBool:
+      return read<uint8_t>(at);
+    case Element::kChar:
+      return read<int8_t>(at);
+    case Element::kShort:
+      return read<int16_t>(at);
+    case Element::kUInt16:
+      return read<uint16_t>(at);
+    case Element::kInt:
+      return read<int32_t>(at);
+    case Element::kUInt32:
+      return read<uint32_t>(at);
+    case Element::kLong:
+      return static_cast<double>(read<int64_t>(at));
+    case Element::kUInt64:
+      return static_cast<double>(read<uint64_t>(at));
+    case Element::kHalf:
+      return half_value(read<uint16_t>(at));
     case Element::kBFloat16: {
       const uint32_t bits = static_cast<uint32_t>(read<uint16_t>(at)) << 16;
       float value;
@@ -76,19 +89,25 @@ double value_at(Element element, const char* at) {
       return value;
     }
     case Element::kFloat:
-    case Element::kComplexFloat: return read<float>(at);
+    case Element::kComplexFloat:
+      return read<float>(at);
     case Element::kDouble:
-    case Element::kComplexDouble: return read<double>(at);
+    case Element::kComplexDouble:
+      return read<double>(at);
   }
   return NAN;
 }
 
-bool is_real(Element element) { return element >= Element::kHalf && element != Element::kBool; }
+bool is_real(Element element) {
+  return element >= Element::kHalf && element != Element::kBool;
+}
 
 }  // namespace
 
 Output::Output(size_t bytes) : data_(new_memory(bytes)), bytes_(bytes) {}
-Output::~Output() { ::operator delete(data_, std::align_val_t{64}); }
+Output::~Output() {
+  ::operator delete (data_, std::align_val_t{64});
+}
 
 int Output::compare(const char* name, Element element, const char* expected, double tolerance) const {
   const size_t item = size_of(element), count = bytes_ / item;
@@ -118,8 +137,12 @@ int Output::compare(const char* name, Element element, const char* expected, dou
 }
 
 TestArena::TestArena(size_t bytes) : data_(static_cast<char*>(new_memory(bytes))), bytes_(bytes) {}
-TestArena::~TestArena() { ::operator delete(data_, std::align_val_t{64}); }
-void TestArena::spoil() { std::memset(data_, kSpoiled, bytes_); }
+TestArena::~TestArena() {
+  ::operator delete (data_, std::align_val_t{64});
+}
+void TestArena::spoil() {
+  std::memset(data_, kSpoiled, bytes_);
+}
 int TestArena::overrun() const {
   if (border_is_whole(data_, bytes_)) return 0;
   std::printf("the arena: written beyond its %zu bytes\n", bytes_);
@@ -143,8 +166,8 @@ void print_time(void (*run)(void* context), void* context) {
     samples.push_back(seconds(Clock::now() - start) / static_cast<double>(runs) * 1e9);
   }
   std::sort(samples.begin(), samples.end());
-  std::printf("%.1f ns a run at least, %.1f in the median of %zu samples\n", samples.front(), samples[samples.size() / 2],
-              samples.size());
+  std::printf("%.1f ns a run at least, %.1f in the median of %zu samples\n", samples.front(),
+              samples[samples.size() / 2], samples.size());
 }
 
 }  // namespace torch::aot

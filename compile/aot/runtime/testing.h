@@ -8,7 +8,21 @@ namespace torch::aot {
 
 /// Element types that outputs have.
 enum class Element : uint8_t {
-  kByte, kChar, kShort, kInt, kLong, kUInt16, kUInt32, kUInt64, kHalf, kBFloat16, kFloat, kDouble, kBool, kComplexFloat, kComplexDouble
+  kByte,
+  kChar,
+  kShort,
+  kInt,
+  kLong,
+  kUInt16,
+  kUInt32,
+  kUInt64,
+  kHalf,
+  kBFloat16,
+  kFloat,
+  kDouble,
+  kBool,
+  kComplexFloat,
+  kComplexDouble
 };
 
 /// Memory that is filled with what no program expects, with a border behind it.
@@ -22,8 +36,8 @@ class Output {
   T* as() const {
     return static_cast<T*>(data_);
   }
-  /// 0 where every number is within `tolerance` times the largest of `expected`, and nothing was written behind; else 1,
-  /// and a line that says what differs. Prints the largest difference.
+  /// 0 where every number is within `tolerance` times the largest of `expected`, and nothing was written behind; else
+  /// 1, and a line that says what differs. Prints the largest difference.
   int compare(const char* name, Element element, const char* expected, double tolerance) const;
 
  private:

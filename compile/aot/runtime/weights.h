@@ -29,8 +29,8 @@ class Weights {
   bool mapped_ = false;
 };
 
-/// FNV-1a over 64-bit words (Fowler, Noll, Vo), the last filled up with zeros: tells weights of another program apart, and
-/// files that are damaged; no protection against somebody who means to deceive.
+/// FNV-1a over 64-bit words (Fowler, Noll, Vo), the last filled up with zeros: tells weights of another program apart,
+/// and files that are damaged; no protection against somebody who means to deceive.
 uint64_t hash_of(const void* data, size_t bytes);
 
 /// Throws std::invalid_argument that names `program` where the weights are not those that it was compiled with.

@@ -1,4 +1,5 @@
-// Known networks with weights drawn from one seed: KINDLING_MODEL is an expression that gives one, KINDLING_SIZES its input's.
+// Known networks with weights drawn from one seed: KINDLING_MODEL is an expression that gives one, KINDLING_SIZES its
+// input's.
 #include <utility>
 
 #include "aten/ops/random/ops.h"

@@ -16,7 +16,8 @@ using Model = std::function<at::Tensor(const at::Tensor& input)>;
 /// Seeded normal numbers in float32.
 at::Tensor normal_weight(at::IntArrayRef sizes, double scale, double offset);
 
-/// ResNet-18 (K. He et al., "Deep residual learning for image recognition", 2015): float32 [N, 3, 224, 224] to [N, 1000].
+/// ResNet-18 (K. He et al., "Deep residual learning for image recognition", 2015): float32 [N, 3, 224, 224] to [N,
+/// 1000].
 Model resnet18(const MakeWeight& make);
 /// MobileNetV2 (M. Sandler et al., 2018): the same sizes.
 Model mobilenet_v2(const MakeWeight& make);

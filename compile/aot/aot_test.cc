@@ -1,0 +1,167 @@
+// What programs are refused, what is printed of those that are not, and what the runtime checks.
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "aten/aten.h"
+#include "c10/testing/message_of.h"
+#include "compile/aot/prepare.h"
+#include "compile/aot/printer.h"
+#include "compile/aot/printing.h"
+#include "compile/aot/runtime/checks.h"
+#include "compile/aot/runtime/testing.h"
+#include "compile/aot/runtime/weights.h"
+#include "graph/passes/testing/programs.h"
+#include "gtest/gtest.h"
+
+namespace torch::aot {
+namespace {
+
+using c10::IValue;
+using c10::testing::message_of;
+
+// A program from text; what its inputs are stands there.
+ExportedProgram program(const char* text, std::vector<IValue> tensors = {}) {
+  ExportedProgram p;
+  p.graph = graph::testing::parse(text, std::move(tensors));
+  p.signature.inputs.resize(p.graph->block().input_count());
+  p.signature.outputs.resize(p.graph->block().outputs().size());
+  p.functional = true;
+  return p;
+}
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Prepare, GivesOutputsMemoryOfTheirOwn) {
+  const PreparedProgram p = prepare(program(R"(graph f(%x: Tensor<Float, cpu, [2, 3], [3, 1]>) {
+    %0: Tensor = aten::neg(%x)
+    %1: Tensor = aten::t(%0)
+    return %0, %1, %0, %x
+  })"));
+  EXPECT_EQ(p.inputs, std::vector<std::string>{"x"});
+  EXPECT_EQ(p.outputs, (std::vector<std::string>{"output0", "output1", "output2", "output3"}));
+  std::set<const graph::Value*> seen;
+  for (const graph::Operand& output : p.graph->block().outputs()) {
+    ASSERT_TRUE(output.is_value());
+    EXPECT_TRUE(seen.insert(output.value()).second);
+  }
+  EXPECT_TRUE(contains(print_program(p, {}).source, "at::native::neg") ||
+              contains(print_program(p, {}).source, "loops::neg"));
+}
+
+TEST(Prepare, SaysWhatItRefuses) {
+  const auto refusal = [](ExportedProgram p, const PrepareOptions& options = {}) {
+    return message_of<c10::ValueError>([&] { prepare(p, options); });
+  };
+  EXPECT_TRUE(contains(refusal(program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = aten::nonzero(%x)
+    return %0
+  })")),
+                       "sizes that depend on elements"));
+  EXPECT_TRUE(contains(refusal(program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = aten::rand_like(%x, None, None, None, None, None)
+    return %0
+  })")),
+                       "random numbers"));
+  EXPECT_TRUE(contains(refusal(program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>, %c: bool) {
+    %0: Tensor = if(%c) { yield %x } { yield %x }
+    return %0
+  })")),
+                       "is no tensor of known dtype"));
+  EXPECT_TRUE(contains(refusal(program(R"(graph f(%x: Tensor<Float, cpu, [3, 2], [1, 3]>) {
+    %0: Tensor = aten::neg(%x)
+    return %0
+  })")),
+                       "is not a dense row-major tensor"));
+  ExportedProgram mutates = program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = aten::neg(%x)
+    return %0
+  })");
+  mutates.signature.outputs[0] = {OutputSpec::Kind::kBufferMutation, "count"};
+  EXPECT_TRUE(contains(refusal(std::move(mutates)), "a program that changes 'count' cannot be compiled"));
+
+  const char* dynamic = R"(graph f(%x: Tensor<Float, cpu, [s0, 2], [2, 1]>) {
+    %0: Tensor = aten::neg(%x)
+    return %0
+  })";
+  EXPECT_TRUE(contains(refusal(program(dynamic)), "sizes without an upper bound: s0"));
+  PrepareOptions options;
+  options.largest["s1"] = 5;
+  options.largest["s0"] = 5;
+  EXPECT_TRUE(contains(refusal(program(dynamic), options), "has no size 's1'"));
+  options.largest.erase("s1");
+  const PreparedProgram p = prepare(program(dynamic), options);
+  EXPECT_EQ(p.graph->symbols().at("s0").max, 5);
+  const std::string header = print_program(p, {}).header;
+  EXPECT_TRUE(contains(header, "int64_t s0;  ///< within [0, 5]"));
+  EXPECT_TRUE(contains(header, "kArenaBytes = 0"));  // the output is the caller's
+}
+
+TEST(Print, Numbers) {
+  EXPECT_EQ(print(int64_t{7}), "7");
+  EXPECT_EQ(print(int64_t{1} << 40), "INT64_C(1099511627776)");
+  EXPECT_EQ(print(graph::IntExpr::parse("2*s0 + 1")), "((2 * s0) + 1)");
+  EXPECT_EQ(print(graph::IntExpr::parse("s0 // 2")), "torch::aot::floordiv(s0, 2)");
+  EXPECT_EQ(print_double(0.1), "0.10000000000000001");
+  EXPECT_EQ(print_double(3), "3.0");
+  EXPECT_EQ(print_double(-INFINITY), "-std::numeric_limits<double>::infinity()");
+  EXPECT_EQ(quoted("a\"b\n"), "\"a\\\"b\\n\"");
+}
+
+TEST(Runtime, ChecksWeights) {
+  alignas(64) char bytes[128] = {1, 2, 3};
+  const uint64_t hash = hash_of(bytes, sizeof(bytes));
+  check_weights("P", Weights(bytes, sizeof(bytes)), sizeof(bytes), hash);
+  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_weights("P", Weights(bytes, 64), sizeof(bytes), hash); }),
+            "P: the weights have another size than those that it was compiled with");
+  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_weights("P", Weights(bytes + 1, 64), 64, hash); }),
+            "P: the weights are not 64-byte aligned");
+  bytes[100] = 1;
+  EXPECT_EQ(message_of<std::invalid_argument>(
+                [&] { check_weights("P", Weights(bytes, sizeof(bytes)), sizeof(bytes), hash); }),
+            "P: the weights are not those that it was compiled with");
+  EXPECT_NE(hash_of(bytes, 127), hash_of(bytes, 126));
+
+  const std::string path = ::testing::TempDir() + "/weights.bin";
+  EXPECT_TRUE(contains(message_of<std::runtime_error>([&] { Weights::map(path.c_str()); }), "cannot open the weights"));
+  std::ofstream(path) << "0123456789";
+  Weights mapped = Weights::map(path.c_str());
+  EXPECT_EQ(std::string(mapped.data(), mapped.size()), "0123456789");
+  const Weights moved = std::move(mapped);
+  EXPECT_EQ(moved.size(), 10u);
+}
+
+TEST(Runtime, ChecksArguments) {
+  alignas(8) char memory[16];
+  check_pointer("P.run", "x", memory, 8);
+  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_pointer("P.run", "x", nullptr, 4); }), "P.run: x is null");
+  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_pointer("P.run", "x", memory + 1, 4); }),
+            "P.run: x is not aligned to 4 bytes");
+  check_range("P.run", "s0", 3, 1, 3);
+  EXPECT_EQ(message_of<std::invalid_argument>([] { check_range("P.run", "s0", 4, 1, 3); }),
+            "P.run: s0 is 4, but must be within [1, 3]");
+  EXPECT_EQ(floordiv(-7, 2), -4);
+  EXPECT_EQ(mod(-7, 2), 1);
+}
+
+TEST(Testing, ComparesOutputs) {
+  const float expected[] = {1, 2, NAN};
+  const char* bytes = reinterpret_cast<const char*>(expected);
+  Output output(sizeof(expected));
+  std::memcpy(output.as<float>(), expected, sizeof(expected));
+  EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 0), 0);
+  output.as<float>()[1] = 2.001f;
+  EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 1e-3), 0);
+  EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 1e-5), 1);
+  output.as<float>()[1] = NAN;
+  EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 1e-3), 1);
+  std::memcpy(output.as<float>(), expected, sizeof(expected));
+  output.as<float>()[3] = 0;  // behind
+  EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 0), 1);
+}
+
+}  // namespace
+}  // namespace torch::aot
