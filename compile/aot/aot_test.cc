@@ -31,6 +31,17 @@ ExportedProgram program(const char* text, std::vector<IValue> tensors = {}) {
   return p;
 }
 
+// What the runtime throws is no error of this library.
+template <class E, class F>
+std::string what_of(const F& f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "";
+}
+
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
@@ -115,18 +126,17 @@ TEST(Runtime, ChecksWeights) {
   alignas(64) char bytes[128] = {1, 2, 3};
   const uint64_t hash = hash_of(bytes, sizeof(bytes));
   check_weights("P", Weights(bytes, sizeof(bytes)), sizeof(bytes), hash);
-  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_weights("P", Weights(bytes, 64), sizeof(bytes), hash); }),
+  EXPECT_EQ(what_of<std::invalid_argument>([&] { check_weights("P", Weights(bytes, 64), sizeof(bytes), hash); }),
             "P: the weights have another size than those that it was compiled with");
-  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_weights("P", Weights(bytes + 1, 64), 64, hash); }),
+  EXPECT_EQ(what_of<std::invalid_argument>([&] { check_weights("P", Weights(bytes + 1, 64), 64, hash); }),
             "P: the weights are not 64-byte aligned");
   bytes[100] = 1;
-  EXPECT_EQ(message_of<std::invalid_argument>(
-                [&] { check_weights("P", Weights(bytes, sizeof(bytes)), sizeof(bytes), hash); }),
-            "P: the weights are not those that it was compiled with");
-  EXPECT_NE(hash_of(bytes, 127), hash_of(bytes, 126));
+  EXPECT_EQ(
+      what_of<std::invalid_argument>([&] { check_weights("P", Weights(bytes, sizeof(bytes)), sizeof(bytes), hash); }),
+      "P: the weights are not those that it was compiled with");
 
   const std::string path = ::testing::TempDir() + "/weights.bin";
-  EXPECT_TRUE(contains(message_of<std::runtime_error>([&] { Weights::map(path.c_str()); }), "cannot open the weights"));
+  EXPECT_TRUE(contains(what_of<std::runtime_error>([&] { Weights::map(path.c_str()); }), "cannot open the weights"));
   std::ofstream(path) << "0123456789";
   Weights mapped = Weights::map(path.c_str());
   EXPECT_EQ(std::string(mapped.data(), mapped.size()), "0123456789");
@@ -137,11 +147,11 @@ TEST(Runtime, ChecksWeights) {
 TEST(Runtime, ChecksArguments) {
   alignas(8) char memory[16];
   check_pointer("P.run", "x", memory, 8);
-  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_pointer("P.run", "x", nullptr, 4); }), "P.run: x is null");
-  EXPECT_EQ(message_of<std::invalid_argument>([&] { check_pointer("P.run", "x", memory + 1, 4); }),
+  EXPECT_EQ(what_of<std::invalid_argument>([&] { check_pointer("P.run", "x", nullptr, 4); }), "P.run: x is null");
+  EXPECT_EQ(what_of<std::invalid_argument>([&] { check_pointer("P.run", "x", memory + 1, 4); }),
             "P.run: x is not aligned to 4 bytes");
   check_range("P.run", "s0", 3, 1, 3);
-  EXPECT_EQ(message_of<std::invalid_argument>([] { check_range("P.run", "s0", 4, 1, 3); }),
+  EXPECT_EQ(what_of<std::invalid_argument>([] { check_range("P.run", "s0", 4, 1, 3); }),
             "P.run: s0 is 4, but must be within [1, 3]");
   EXPECT_EQ(floordiv(-7, 2), -4);
   EXPECT_EQ(mod(-7, 2), 1);

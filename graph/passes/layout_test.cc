@@ -5,6 +5,7 @@
 #include "graph/passes/channels_last.h"
 #include "graph/passes/dead_code.h"
 #include "graph/passes/decompose.h"
+#include "graph/passes/fold_batch_norm.h"
 #include "graph/passes/numbers.h"
 #include "graph/passes/shape_propagation.h"
 #include "graph/passes/testing/models.h"
@@ -20,13 +21,11 @@ using testing::parse;
 TEST(ResolveNumbers, PutsExpressionsOfSizesInTheirPlaces) {
   const auto graph = parse(R"(graph f(%x: Tensor<Float, cpu, [s0, 4], [4, 1]>) {
     where s0 in [2, 9]
-    %0: int = aten::sym_size.int(%x, 0)
-    %1: int = aten::sym_size.int(%x, -1)
-    %2: int = aten::mul.int(%0, %1)
-    %3: Tensor = aten::view(%x, [%2])
-    %4: int = aten::sym_numel(%3)
-    %5: Tensor = aten::view(%3, [%4, 1])
-    return %5
+    %0: int = aten::sym_numel(%x)
+    %1: Tensor = aten::view(%x, [%0])
+    %2: int = aten::sym_size.int(%1, -1)
+    %3: Tensor = aten::view(%1, [%2, 1])
+    return %3
   })");
   propagate_shapes(*graph);
   EXPECT_GT(resolve_numbers(*graph).changes, 0);
@@ -55,6 +54,7 @@ TEST(ChannelsLast, TurnsImagesOnceAndBack) {
     Graph& graph = *one.graph;
     const Stack expected = testing::run(graph, {x});
     propagate_shapes(graph);
+    EXPECT_GT(fold_batch_norm(graph).changes, 0);
     decompose(graph);
     propagate_shapes(graph);
     const PassResult turned =
