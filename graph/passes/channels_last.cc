@@ -50,6 +50,7 @@ bool follows_format(const Node& node) {
                                                  "sub.Tensor",
                                                  "mul.Tensor",
                                                  "div.Tensor",
+                                                 "max_pool2d",
                                                  "max_pool2d_with_indices",
                                                  "avg_pool2d",
                                                  "_adaptive_avg_pool2d",

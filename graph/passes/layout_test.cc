@@ -46,7 +46,7 @@ TEST(ResolveNumbers, PutsExpressionsOfSizesInTheirPlaces) {
 
 TEST(ChannelsLast, TurnsImagesOnceAndBack) {
   const at::NoGradGuard no_grad;
-  const at::Tensor x = at::randn({2, 3, 20, 20});
+  const at::Tensor x = at::randn({1, 3, 64, 64});
   for (const auto& model : {testing::resnet18(testing::normal_weight), testing::mobilenet_v2(testing::normal_weight)}) {
     CaptureOptions options;
     options.max_constant_bytes = INT64_MAX;
