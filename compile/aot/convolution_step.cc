@@ -6,7 +6,7 @@
 #include "compile/aot/printer.h"
 #include "compile/aot/printing.h"
 #include "compile/aot/steps.h"
-#include "graph/passes/channels_last.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::aot {
 

@@ -3,25 +3,20 @@
 #include <cmath>
 
 #include "aten/core/tensor.h"
-#include "graph/passes/channels_last.h"
+#include "graph/passes/operands.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::aot {
 
 using c10::IValue;
 using graph::Graph;
+using graph::is_constant_tensor;
 using graph::Node;
 using graph::Operand;
 using graph::TensorInfo;
 using graph::Value;
 
 namespace {
-
-bool is_constant_tensor(const Operand& operand) {
-  return operand.is_constant() && operand.constant().isTensor() && operand.constant().toTensor().defined();
-}
-bool is_false(const Operand& operand) {
-  return operand.is_constant() && operand.constant().isBool() && !operand.constant().toBool();
-}
 
 // The node that alone reads its only result; null where there is none in this block.
 Node* only_reader(const Node& node) {
@@ -36,12 +31,6 @@ Node* only_reader(const Node& node) {
 bool same_layout(const Value* a, const Value* b) {
   const TensorInfo *x = a->info(), *y = b->info();
   return x != nullptr && y != nullptr && x->dtype == y->dtype && x->sizes == y->sizes && x->strides == y->strides;
-}
-
-bool is_one(const Operand& operand) {
-  if (!operand.is_constant()) return false;
-  const IValue& v = operand.constant();
-  return (v.isInt() && v.toInt() == 1) || (v.isDouble() && v.toDouble() == 1);
 }
 
 // Whether it adds a tensor of the same layout to `value`.

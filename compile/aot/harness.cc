@@ -70,7 +70,6 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
   const auto add = [&](std::map<std::string, int64_t> symbols, bool use_own) {
     Example example;
     std::vector<IValue> all = own;
-    all.resize(std::max(own.size(), static_cast<size_t>(0)));
     for (size_t i = 0; i < block.input_count(); ++i) {
       const size_t at = prepared.input_places[i];
       if (all.size() <= at) all.resize(at + 1);

@@ -20,6 +20,7 @@
 #include "graph/passes/functionalize.h"
 #include "graph/passes/numbers.h"
 #include "graph/passes/shape_propagation.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::aot {
 namespace {
@@ -55,16 +56,6 @@ std::string identifier(const std::string& name, const std::string& otherwise, st
     text += std::to_string(i);
   }
   return text;
-}
-
-bool is_row_major(const TensorInfo& info) {
-  IntExpr expected = 1;
-  for (size_t d = info.sizes.size(); d-- > 0;) {
-    const IntExpr& size = info.sizes[d];
-    if (!(size == IntExpr(1)) && !(info.strides.at(d) == expected)) return false;
-    expected = expected * size;
-  }
-  return true;
 }
 
 class Preparing {
@@ -153,8 +144,8 @@ class Preparing {
           const Value* input = block.input(i);
           TORCH_CHECK_VALUE(input->type()->kind() == c10::TypeKind::TensorType && input->info() != nullptr, "input '",
                             input->name(), "' is no tensor of known dtype and dimensions");
-          TORCH_CHECK_VALUE(input->info()->layout == c10::Layout::Strided && is_row_major(*input->info()), "input '",
-                            input->name(), "' is not a dense row-major tensor");
+          TORCH_CHECK_VALUE(input->info()->layout == c10::Layout::Strided && graph::is_row_major(*input->info()),
+                            "input '", input->name(), "' is not a dense row-major tensor");
           kept.emplace_back(user, input->name());
           break;
         }
@@ -201,7 +192,7 @@ class Preparing {
       const Value* value = output.is_value() ? output.value() : nullptr;
       const bool own = value != nullptr && value->node() != nullptr && value->node()->kind() == Node::Kind::kCall &&
                        !graph::is_view(*value->node()) && !graph::may_return_arguments(value->node()->callable()) &&
-                       seen.insert(value).second && value->info() != nullptr && is_row_major(*value->info());
+                       seen.insert(value).second && value->info() != nullptr && graph::is_row_major(*value->info());
       if (own) {
         outputs.push_back(output);
         continue;

@@ -124,12 +124,6 @@ std::string Printer::pointer(const Operand& operand) {
   return pointer(operand.value());
 }
 
-std::string Printer::sizes_of(const std::vector<IntExpr>& sizes) const {
-  std::vector<std::string> texts;
-  for (const IntExpr& size : sizes) texts.push_back(print(size));
-  return braces(texts);
-}
-
 // A tensor object over `pointer`. `moves_with`: the input or output whose memory differs from run to run.
 std::string Printer::new_tensor(const std::string& pointer, const TensorInfo& info, const std::string& moves_with) {
   include("compile/aot/runtime/tensors.h");
@@ -146,15 +140,14 @@ std::string Printer::new_tensor(const std::string& pointer, const TensorInfo& in
   evaluate(info.strides, strides);
   const bool fixed_place = moves_with.empty() && info.storage_offset.is_constant();
   const std::string at = fixed_place ? pointer : "m";
-  constructor_ += "    " + name + " = torch::aot::tensor_at(" + at + ", " + sizes_of(sizes) + ", " + sizes_of(strides) +
+  constructor_ += "    " + name + " = torch::aot::tensor_at(" + at + ", " + print(sizes) + ", " + print(strides) +
                   ", " + print(info.dtype) + ");\n";
   if (!moves_with.empty()) moves_ += "  torch::aot::move_to(" + name + ", " + pointer + ");\n";
   if (!info.storage_offset.is_constant() && moves_with.empty()) {
     resizes_ += "  torch::aot::move_to(" + name + ", " + pointer + ");\n";
   }
   if (!fixed) {
-    resizes_ +=
-        "  torch::aot::set_sizes(" + name + ", " + sizes_of(info.sizes) + ", " + sizes_of(info.strides) + ");\n";
+    resizes_ += "  torch::aot::set_sizes(" + name + ", " + print(info.sizes) + ", " + print(info.strides) + ");\n";
   }
   return name;
 }
@@ -184,7 +177,7 @@ std::string Printer::tensor(const Operand& operand) {
   TensorInfo info = graph::info_of(at::contiguous(t, c10::MemoryFormat::Contiguous));
   info.storage_offset = 0;
   const std::string text = pointer(operand);
-  std::string key = text + print(info.dtype) + sizes_of(info.sizes);
+  std::string key = text + print(info.dtype) + print(info.sizes);
   const auto known = constant_tensors_.find(key);
   if (known != constant_tensors_.end()) return "t[" + std::to_string(known->second) + "]";
   constant_tensors_[std::move(key)] = tensor_count_;
@@ -414,7 +407,7 @@ void Printer::node(const Node& node) {
   for (size_t i = 0; i < node.result_count(); ++i) {
     if (node.result(i)->info() == nullptr) continue;
     report_ +=
-        std::string(c10::toString(node.result(i)->info()->dtype)) + " " + sizes_of(node.result(i)->info()->sizes) + " ";
+        std::string(c10::toString(node.result(i)->info()->dtype)) + " " + print(node.result(i)->info()->sizes) + " ";
   }
   report_ += operations_ == IntExpr(0) ? "\n" : operations_.str() + " operations\n";
 }

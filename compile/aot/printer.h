@@ -74,7 +74,6 @@ class Printer {
   void node(const graph::Node& node);
   bool kernel_call(const graph::Node& node, std::string& why);
   std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);
-  std::string sizes_of(const std::vector<graph::IntExpr>& sizes) const;
   std::string new_tensor(const std::string& pointer, const graph::TensorInfo& info, const std::string& moves_with);
   std::string header_text() const;
   std::string source_text() const;

@@ -59,7 +59,7 @@ std::string Printer::sizes_function(const std::string& name, const TensorInfo& i
     for (const auto& symbol : largest_)
       text += "    [[maybe_unused]] const int64_t " + symbol.first + " = sizes." + symbol.first + ";\n";
   }
-  return text + "    return " + (info.sizes.empty() ? "{}" : "{" + sizes_of(info.sizes) + "}") + ";\n  }\n";
+  return text + "    return " + (info.sizes.empty() ? "{}" : "{" + print(info.sizes) + "}") + ";\n  }\n";
 }
 
 std::string Printer::header_text() const {

@@ -57,6 +57,12 @@ std::string print(const IntExpr& expr) {
   return "";
 }
 
+std::string print(const std::vector<IntExpr>& list) {
+  std::vector<std::string> texts;
+  for (const IntExpr& e : list) texts.push_back(print(e));
+  return braces(texts);
+}
+
 std::string print_double(double number) {
   if (std::isnan(number)) return "std::numeric_limits<double>::quiet_NaN()";
   if (std::isinf(number)) return std::string(number < 0 ? "-" : "") + "std::numeric_limits<double>::infinity()";

@@ -16,6 +16,8 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
 /// A number as an int64_t: "12", "4 * s0 + 1".
 std::string print(const graph::IntExpr& expr);
 std::string print(int64_t number);
+/// "{2, 4 * s0}"
+std::string print(const std::vector<graph::IntExpr>& list);
 /// A double that reads as the same one.
 std::string print_double(double number);
 /// A C++ string literal.

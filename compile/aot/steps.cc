@@ -8,6 +8,8 @@
 #include "aten/ops/view/ops.h"
 #include "compile/aot/printer.h"
 #include "compile/aot/printing.h"
+#include "graph/passes/operands.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::aot {
 namespace {
@@ -15,35 +17,17 @@ namespace {
 using c10::IValue;
 using c10::ScalarType;
 using graph::IntExpr;
+using graph::is_constant_tensor;
+using graph::is_none;
+using graph::is_one;
 using graph::Node;
 using graph::Operand;
 using graph::TensorInfo;
 
-bool is_none(const Operand& operand) {
-  return operand.is_constant() && operand.constant().isNone();
-}
-bool is_constant_tensor(const Operand& operand) {
-  return operand.is_constant() && operand.constant().isTensor() && operand.constant().toTensor().defined();
-}
 bool is_floating(ScalarType dtype) {
   return dtype == ScalarType::Float || dtype == ScalarType::Double;
 }
 
-// 1 or 1.0
-bool is_one(const Operand& operand) {
-  if (!operand.is_constant()) return false;
-  const IValue& v = operand.constant();
-  return (v.isInt() && v.toInt() == 1) || (v.isDouble() && v.toDouble() == 1);
-}
-
-bool is_dense(const TensorInfo& info) {
-  IntExpr expected = 1;
-  for (size_t d = info.sizes.size(); d-- > 0;) {
-    if (!(info.sizes[d] == IntExpr(1)) && !(info.strides.at(d) == expected)) return false;
-    expected = expected * info.sizes[d];
-  }
-  return true;
-}
 IntExpr numel(const TensorInfo& info) {
   IntExpr n = 1;
   for (const IntExpr& size : info.sizes) n = n * size;
@@ -63,14 +47,15 @@ bool product(Printer& printer, const Node& node, const Operand& x, const Operand
   const at::Tensor weight = w.constant().toTensor();
   const TensorInfo in = printer.info(x), out = *node.result()->info();
   if (weight.dim() != 2 || weight.numel() == 0 || !is_floating(in.dtype) || in.dtype != out.dtype ||
-      weight.scalar_type() != in.dtype || in.sizes.empty() || !is_dense(in) || !is_dense(out)) {
+      weight.scalar_type() != in.dtype || in.sizes.empty() || !graph::is_row_major(in) || !graph::is_row_major(out)) {
     return false;
   }
   const int64_t n = weight.size(transposed ? 0 : 1), k = weight.size(transposed ? 1 : 0);
   if (bias != nullptr) {
     if (!bias->is_value() && !is_constant_tensor(*bias)) return false;
     const TensorInfo b = printer.info(*bias);
-    if (b.sizes.size() != 1 || !(b.sizes[0] == IntExpr(n)) || !is_dense(b) || b.dtype != in.dtype) return false;
+    if (b.sizes.size() != 1 || !(b.sizes[0] == IntExpr(n)) || !graph::is_row_major(b) || b.dtype != in.dtype)
+      return false;
   }
   IntExpr m = 1;
   for (size_t d = 0; d + 1 < in.sizes.size(); ++d) m = m * in.sizes[d];
@@ -116,11 +101,11 @@ bool addmm(Printer& printer, const Node& node) {
 bool loop(Printer& printer, const Node& node, const char* op, const std::vector<Operand>& inputs,
           const std::vector<double>& numbers) {
   const TensorInfo out = *node.result()->info();
-  if (!is_floating(out.dtype) || !is_dense(out)) return false;
+  if (!is_floating(out.dtype) || !graph::is_row_major(out)) return false;
   for (const Operand& input : inputs) {
     if (!input.is_value() && !is_constant_tensor(input)) return false;
     const TensorInfo in = printer.info(input);
-    if (in.dtype != out.dtype || in.sizes != out.sizes || !is_dense(in)) return false;
+    if (in.dtype != out.dtype || in.sizes != out.sizes || !graph::is_row_major(in)) return false;
   }
   const bool wide = out.dtype == ScalarType::Double;
   const std::string type = wide ? "double" : "float";
@@ -181,19 +166,13 @@ constexpr const char* kDiv = "div";
 
 // --- copies ---
 
-std::string array(const std::vector<IntExpr>& numbers) {
-  std::vector<std::string> texts;
-  for (const IntExpr& number : numbers) texts.push_back(print(number));
-  return braces(texts);
-}
-
 std::string view(Printer& printer, const std::string& pointer, const TensorInfo& info) {
-  return "{" + pointer + ", " + print(info.dtype) + ", " + array(info.sizes) + ", " + array(info.strides) + "}";
+  return "{" + pointer + ", " + print(info.dtype) + ", " + print(info.sizes) + ", " + print(info.strides) + "}";
 }
 
 bool clone(Printer& printer, const Node& node) {
   const TensorInfo out = *node.result()->info(), in = printer.info(node.operand(0));
-  if (out.dtype == in.dtype && is_dense(in) && is_dense(out)) {
+  if (out.dtype == in.dtype && graph::is_row_major(in) && graph::is_row_major(out)) {
     printer.include("cstring");
     printer.line("std::memcpy(" + printer.pointer(node.result()) + ", " + printer.pointer(node.operand(0)) + ", " +
                  print(numel(out) * static_cast<int64_t>(c10::elementSize(out.dtype))) + ");");

@@ -1,19 +1,16 @@
 #include "compile/training/training.h"
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
-#include <set>
+#include <utility>
 
 #include "aten/core/empty.h"
 #include "aten/ops/copy/ops.h"
-#include "autograd/autograd.h"
 #include "autograd/function/custom_function.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 #include "c10/value/list.h"
 #include "c10/value/object.h"
-#include "graph/capture/capture.h"
+#include "graph/capture/joint.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
 #include "graph/passes/effects.h"
@@ -32,9 +29,6 @@ using graph::Node;
 using graph::Operand;
 using graph::Value;
 
-// Numbers that stand beside tensors; larger tensors that nobody knows would be values of this one run.
-constexpr size_t kNumberBytes = 16;
-
 template <class F>
 void for_tensors(const IValue& v, const F& f) {
   if (v.isTensor()) return f(v.toTensor());
@@ -51,35 +45,6 @@ at::Tensor zeros_like_layout(const graph::TensorInfo& info) {
   for (const graph::IntExpr& e : info.sizes) sizes.push_back(e.evaluate({}));
   for (const graph::IntExpr& e : info.strides) strides.push_back(e.evaluate({}));
   return at::empty_with_strides(sizes, strides, info.dtype);
-}
-
-// The constants that are these tensors become values.
-Operand with_values(const Operand& operand, const std::vector<at::Tensor>& tensors, const std::vector<Value*>& values) {
-  if (operand.is_constant() && operand.constant().isTensor()) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      if (operand.constant().toTensor().is_same(tensors[i])) return Operand(values[i]);
-    }
-    return operand;
-  }
-  if (!operand.is_list()) return operand;
-  std::vector<Operand> parts;
-  for (const Operand& part : operand.list()) parts.push_back(with_values(part, tensors, values));
-  return parts;
-}
-
-// The first constant that no forward operator was given, if there is one.
-std::optional<at::Tensor> unknown_constant(const Operand& operand, const std::set<const void*>& known) {
-  std::optional<at::Tensor> found;
-  if (operand.is_constant()) {
-    for_tensors(operand.constant(), [&](const at::Tensor& t) {
-      if (t.nbytes() > kNumberBytes && known.count(storage_of(t)) == 0) found = t;
-    });
-  } else if (operand.is_list()) {
-    for (const Operand& part : operand.list()) {
-      if (!found.has_value()) found = unknown_constant(part, known);
-    }
-  }
-  return found;
 }
 
 }  // namespace
@@ -127,55 +92,36 @@ TrainingExecutable::Recorded TrainingExecutable::record(const std::function<Stac
   const size_t state_count = tensors.size();
   for (const IValue& v : inputs) for_tensors(v, take);
 
-  std::set<const void*> known;
-  bool in_forward = true;
-  std::vector<at::Tensor> outputs, tangents, wanted;
-  graph::CaptureOptions capturing;
+  std::vector<at::Tensor> outputs;
+  graph::JointOptions capturing;
   capturing.name = "joint";
   capturing.state = options.state;
   capturing.max_constant_bytes = INT64_MAX;
-  capturing.expand = [&](const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
-    if (in_forward) {
-      for (const IValue& v : stack) {
-        for_tensors(v, [&](const at::Tensor& t) { known.insert(storage_of(t)); });
-      }
-    }
+  capturing.infos = true;
+  capturing.retain_graph = true;
+  // Also those that no gradient goes through: their parts may be fused.
+  capturing.expand = [](const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
     if (op.op().kernels != c10::Kernels::kComposite) return false;
     op.redispatchBoxed(keys & c10::kBackendKeys, &stack);
     return true;
   };
   bool ran = false;
-  std::optional<graph::Captured> captured;
+  graph::JointCapture captured;
   try {
-    captured = graph::capture(
+    captured = graph::capture_joint(
         [&](const Stack& given) {
           made.results = program(given);
           ran = true;
           TORCH_CHECK_VALUE(made.results.size() == 1, "a program of ", made.results.size(), " results");
-          in_forward = false;
           run->result_ = numbered(made.results[0], outputs);
-          std::vector<at::Tensor> differentiated;
           for (const at::Tensor& output : outputs) {
             run->differentiable_.push_back(output.requires_grad());
-            if (!output.requires_grad()) continue;
-            const bool is_input = std::any_of(tensors.begin(), tensors.end(),
-                                              [&](const at::Tensor& t) { return storage_of(t) == storage_of(output); });
+            const bool is_input = std::any_of(tensors.begin(), tensors.end(), [&](const at::Tensor& t) {
+              return output.requires_grad() && storage_of(t) == storage_of(output);
+            });
             TORCH_CHECK_VALUE(!is_input, "a result shares memory with an argument");
-            differentiated.push_back(output);
-            run->tangents_.push_back(graph::info_of(output));
-            tangents.push_back(zeros_like_layout(run->tangents_.back()));
-            std::memset(tangents.back().data_ptr(), 0, tangents.back().storage().nbytes());
-            known.insert(storage_of(tangents.back()));
           }
-          TORCH_CHECK_VALUE(!differentiated.empty(), "no result wants a gradient");
-          for (size_t i = 0; i < tensors.size(); ++i) {
-            if (tensors[i].requires_grad()) wanted.push_back(tensors[i]);
-          }
-          const variable_list gradients = autograd::grad(differentiated, wanted, tangents, /*retain_graph=*/true,
-                                                         /*create_graph=*/false, /*allow_unused=*/true);
-          Stack all(outputs.begin(), outputs.end());
-          for (const at::Tensor& gradient : gradients) all.emplace_back(gradient);
-          return all;
+          return Stack(outputs.begin(), outputs.end());
         },
         inputs, capturing);
   } catch (const c10::Error& error) {
@@ -188,14 +134,13 @@ TrainingExecutable::Recorded TrainingExecutable::record(const std::function<Stac
     made.why = std::move(why);
     return std::move(made);
   };
-  if (!captured->notes.empty()) {
-    return refuse("the program's steps depend on elements of tensors: " + captured->notes[0]);
+  if (!captured.notes.empty()) {
+    return refuse("the program's steps depend on elements of tensors: " + captured.notes[0]);
   }
-  std::unique_ptr<Graph> joint = std::move(captured->graph);
-  made.state = captured->state;
+  std::unique_ptr<Graph> joint = std::move(captured.graph);
+  made.state = captured.state;
   try {
     // The graph's inputs: state that is used, the arguments, the tangents.
-    Stack examples;
     std::vector<at::Tensor> graph_inputs;
     for (size_t i = 0, k = 0; i < options.state.size() && k < made.state.size(); ++i) {
       if (options.state[i].first != made.state[k]) continue;
@@ -203,34 +148,14 @@ TrainingExecutable::Recorded TrainingExecutable::record(const std::function<Stac
       ++k;
     }
     for (size_t i = state_count; i < tensors.size(); ++i) graph_inputs.push_back(tensors[i]);
-    TORCH_CHECK_VALUE(graph_inputs.size() == joint->block().input_count(), "a program with inputs that are one");
-    std::vector<Value*> values;
-    for (size_t i = 0; i < tangents.size(); ++i) {
-      values.push_back(joint->block().add_input(c10::TensorType::get(), "tangent" + std::to_string(i)));
-      values.back()->set_info(run->tangents_[i]);
+    const size_t tangents = captured.differentiated.size();
+    TORCH_CHECK_VALUE(graph_inputs.size() + tangents == joint->block().input_count(),
+                      "a program with inputs that are one");
+    Stack examples(graph_inputs.begin(), graph_inputs.end());
+    for (size_t i = graph_inputs.size(); i < joint->block().input_count(); ++i) {
+      run->tangents_.push_back(*joint->block().input(i)->info());
+      examples.emplace_back(graph::meta_tensor(run->tangents_.back(), {}));
     }
-    joint->for_nodes([&](Node* node) {
-      for (size_t i = 0; i < node->operands().size(); ++i) {
-        node->set_operand(i, with_values(node->operand(i), tangents, values));
-      }
-    });
-    std::vector<Operand> results;
-    for (const Operand& o : joint->block().outputs()) results.push_back(with_values(o, tangents, values));
-    joint->block().set_outputs(std::move(results));
-    for (const at::Tensor& t : graph_inputs) examples.emplace_back(t);
-    for (const at::Tensor& t : tangents) examples.emplace_back(t);
-
-    std::string unknown;
-    joint->for_nodes([&](const Node* node) {
-      for (const Operand& operand : node->operands()) {
-        const std::optional<at::Tensor> t = unknown_constant(operand, known);
-        if (t.has_value() && unknown.empty()) {
-          unknown = c10::str("the backward pass reads a tensor of sizes ", t->sizes(), " in ",
-                             node->callable().schema().name(), " that no operator gave");
-        }
-      }
-    });
-    if (!unknown.empty()) return refuse(unknown);
 
     graph::propagate_shapes(*joint, examples);
     bool writes = false;
@@ -243,7 +168,7 @@ TrainingExecutable::Recorded TrainingExecutable::record(const std::function<Stac
     }
     graph::eliminate_common_subexpressions(*joint);
     graph::eliminate_dead_code(*joint);
-    TrainingGraphs graphs = split_training(*joint, run->written_.size() + outputs.size(), tangents.size());
+    TrainingGraphs graphs = split_training(*joint, run->written_.size() + outputs.size(), tangents);
     for (const Saved& one : graphs.saved) {
       const bool written = one.is_input && std::count(run->written_.begin(), run->written_.end(), one.index) > 0;
       if (written) return refuse("the backward pass reads what the forward pass writes to");
@@ -252,16 +177,7 @@ TrainingExecutable::Recorded TrainingExecutable::record(const std::function<Stac
     run->unsplit_bytes_ = graphs.unsplit_bytes;
     run->saved_ = graphs.saved;
     run->outputs_ = outputs.size();
-    const graph::Block& backward = graphs.backward->block();
-    size_t next = 0;
-    for (const at::Tensor& t : wanted) {
-      const auto at =
-          std::find_if(graph_inputs.begin(), graph_inputs.end(), [&](const at::Tensor& o) { return o.is_same(t); });
-      const Operand& gradient = backward.outputs()[next++];
-      if (at == graph_inputs.end() || (gradient.is_constant() && gradient.constant().isNone())) continue;
-      run->inputs_of_gradients_.push_back(static_cast<size_t>(at - graph_inputs.begin()));
-      run->gradients_.push_back(next - 1);
-    }
+    run->inputs_of_gradients_ = captured.gradients;
     graph_inputs.resize(graphs.forward->block().input_count());
     run->forward_ = std::make_unique<Executable>(*graphs.forward, Stack(graph_inputs.begin(), graph_inputs.end()),
                                                  options.executable);
@@ -326,8 +242,8 @@ struct TrainingFunction : autograd::Function<TrainingFunction> {
     run.backward()(stack);
     // One for each argument of forward(), of which the last is no tensor.
     variable_list result(static_cast<size_t>(ctx->saved_data.at("inputs").toInt()) + 1);
-    for (size_t i = 0; i < run.gradients_.size(); ++i) {
-      result[run.inputs_of_gradients_[i]] = stack.at(run.gradients_[i]).toTensor();
+    for (size_t i = 0; i < run.inputs_of_gradients_.size(); ++i) {
+      result[run.inputs_of_gradients_[i]] = stack.at(i).toTensor();
     }
     return result;
   }

@@ -59,8 +59,7 @@ class TrainingExecutable : public c10::intrusive_ptr_target {
   std::vector<Saved> saved_;          // beyond the outputs
   std::vector<bool> differentiable_;  // outputs
   std::vector<graph::TensorInfo> tangents_;
-  std::vector<size_t> inputs_of_gradients_;
-  std::vector<size_t> gradients_;  // outputs of the backward pass
+  std::vector<size_t> inputs_of_gradients_;  // one an output of the backward pass
   c10::IValue result_;
   int64_t saved_bytes_ = 0, unsplit_bytes_ = 0;
 };

@@ -125,7 +125,7 @@ JointCapture capture_joint(const std::function<c10::Stack(const c10::Stack& inpu
     }
     for (const auto& [tensor, value] : wanted) to.push_back(tensor);
     capturing.refuse_constants("a derivative keeps, as it does of control flow, what no recorded operator gave:");
-    const std::vector<at::Tensor> gradients = torch::autograd::grad(from, to, given, /*retain_graph=*/false,
+    const std::vector<at::Tensor> gradients = torch::autograd::grad(from, to, given, options.retain_graph,
                                                                     /*create_graph=*/false, /*allow_unused=*/true);
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) continue;

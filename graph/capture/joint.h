@@ -23,6 +23,8 @@ struct JointOptions : CaptureOptions {
   std::vector<size_t> outputs;
   /// The gradient of each of these is 1, and no input: of a loss. They have one element.
   bool unit_gradients = false;
+  /// Whether autograd keeps what it needs for another pass back from the program's outputs.
+  bool retain_graph = false;
 };
 
 struct JointCapture {

@@ -11,28 +11,17 @@
 #include "c10/core/memory_format.h"
 #include "c10/dispatch/registry.h"
 #include "graph/passes/shape_propagation.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::graph {
 namespace {
 
 using c10::IValue;
 
-bool has_strides(const TensorInfo& info, std::initializer_list<size_t> innermost_first) {
-  IntExpr expected = 1;
-  for (const size_t d : innermost_first) {
-    if (!(info.sizes[d] == IntExpr(1)) && !(info.strides[d] == expected)) return false;
-    expected = expected * info.sizes[d];
-  }
-  return true;
-}
 bool is_image(const TensorInfo* info) {
   return info != nullptr && info->sizes.size() == 4 && info->strides.size() == 4 &&
          info->layout == c10::Layout::Strided && info->storage_offset == IntExpr(0);
 }
-bool is_row_major(const TensorInfo& info) {
-  return has_strides(info, {3, 2, 1, 0});
-}
-
 // Calls whose first result has the format of their images, whatever it is.
 bool follows_format(const Node& node) {
   static const std::set<std::string_view> kNames{"relu",
@@ -168,10 +157,6 @@ class ToChannelsLast {
 };
 
 }  // namespace
-
-bool is_channels_last(const TensorInfo& info) {
-  return info.sizes.size() == 4 && info.strides.size() == 4 && has_strides(info, {1, 3, 2, 0});
-}
 
 PassResult use_channels_last(Graph& graph, const std::function<bool(const Node&)>& wanted) {
   return ToChannelsLast(graph, wanted).run();

@@ -15,7 +15,4 @@ namespace torch::graph {
 /// as exact; sums may be of another order. `changes`: copies inserted.
 PassResult use_channels_last(Graph& graph, const std::function<bool(const Node&)>& wanted);
 
-/// Whether the strides are those of the format, of four dimensions; those of sizes that are 1 do not count.
-bool is_channels_last(const TensorInfo& info);
-
 }  // namespace torch::graph

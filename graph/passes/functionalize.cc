@@ -17,6 +17,7 @@
 #include "graph/passes/fit.h"
 #include "graph/passes/generalise.h"
 #include "graph/passes/relayout.h"
+#include "graph/passes/operands.h"
 #include "graph/passes/shape_propagation.h"
 #include "graph/passes/specialise.h"
 #include "graph/passes/tensor_info.h"
@@ -47,18 +48,6 @@ bool is_static(const TensorInfo& info) {
     return std::all_of(list.begin(), list.end(), [](const IntExpr& e) { return e.is_constant(); });
   };
   return all(info.sizes) && all(info.strides);
-}
-
-// The integers of a list that is constant.
-std::optional<std::vector<int64_t>> integers(const Operand& operand) {
-  if (operand.is_constant() && operand.constant().isIntList()) return operand.constant().toIntVector();
-  if (!operand.is_list()) return std::nullopt;
-  std::vector<int64_t> all;
-  for (const Operand& part : operand.list()) {
-    if (!part.is_constant() || !part.constant().isInt()) return std::nullopt;
-    all.push_back(part.constant().toInt());
-  }
-  return all;
 }
 
 Callable operator_named(const char* name, const char* overload) {
@@ -564,8 +553,8 @@ class Functionalizing {
       for (size_t i = 1; i < view.operands().size(); ++i) operands.push_back(current(view.operand(i)));
       return append(view.callable(), std::move(operands), *info);
     }
-    if (name == "permute" && integers(view.operand(1)).has_value()) {
-      const std::vector<int64_t> dims = *integers(view.operand(1));
+    if (name == "permute" && constant_ints(view.operand(1)).has_value()) {
+      const std::vector<int64_t> dims = *constant_ints(view.operand(1));
       std::vector<int64_t> back(dims.size());
       for (size_t i = 0; i < dims.size(); ++i) {
         const int64_t d = dims[i] < 0 ? dims[i] + static_cast<int64_t>(dims.size()) : dims[i];

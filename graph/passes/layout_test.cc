@@ -8,6 +8,7 @@
 #include "graph/passes/fold_batch_norm.h"
 #include "graph/passes/numbers.h"
 #include "graph/passes/shape_propagation.h"
+#include "graph/passes/tensor_info.h"
 #include "graph/passes/testing/models.h"
 #include "graph/passes/testing/programs.h"
 #include "gtest/gtest.h"
@@ -31,7 +32,7 @@ TEST(ResolveNumbers, PutsExpressionsOfSizesInTheirPlaces) {
   EXPECT_GT(resolve_numbers(*graph).changes, 0);
   eliminate_dead_code(*graph);
   propagate_shapes(*graph);
-  EXPECT_GT(resolve_numbers(*graph).changes + 1, 0);
+  resolve_numbers(*graph);
   eliminate_dead_code(*graph);
   int calls = 0;
   for (const Node* node : graph->block()) {

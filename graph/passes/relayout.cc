@@ -7,6 +7,7 @@
 
 #include "c10/core/memory_format.h"
 #include "c10/dispatch/registry.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::graph {
 namespace {
@@ -19,24 +20,13 @@ Value* insert(Node* place, const char* op, std::vector<Operand> operands) {
   return result;
 }
 
-// By its expressions, whatever the symbols are.
-bool is_contiguous(const TensorInfo& info) {
-  IntExpr expected = 1;
-  for (size_t d = info.sizes.size(); d-- > 0;) {
-    if (info.sizes[d] == IntExpr(1)) continue;
-    if (!(info.strides[d] == expected)) return false;
-    expected = expected * info.sizes[d];
-  }
-  return true;
-}
-
 }  // namespace
 
 Value* with_strides(Value* value, const TensorInfo& wanted, Node* place) {
   const size_t dims = wanted.sizes.size();
   if (value->info() != nullptr && value->info()->strides == wanted.strides) return value;
   if (wanted.strides.size() != dims) return value;
-  if (is_contiguous(wanted)) {
+  if (is_row_major(wanted)) {
     Value* const made = insert(place, "aten::clone", {Operand(value), c10::IValue(c10::MemoryFormat::Contiguous)});
     made->set_info(wanted);
     return made;

@@ -6,6 +6,29 @@
 #include "c10/util/exception.h"
 
 namespace torch::graph {
+namespace {
+
+bool has_strides(const TensorInfo& info, c10::ArrayRef<size_t> innermost_first) {
+  if (info.strides.size() != info.sizes.size()) return false;
+  IntExpr expected = 1;
+  for (const size_t d : innermost_first) {
+    if (info.sizes[d] == IntExpr(1)) continue;
+    if (!(info.strides[d] == expected)) return false;
+    expected = expected * info.sizes[d];
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_row_major(const TensorInfo& info) {
+  std::vector<size_t> order;
+  for (size_t d = info.sizes.size(); d-- > 0;) order.push_back(d);
+  return has_strides(info, order);
+}
+bool is_channels_last(const TensorInfo& info) {
+  return info.sizes.size() == 4 && has_strides(info, {1, 3, 2, 0});
+}
 
 TensorInfo info_of(const at::Tensor& tensor) {
   TensorInfo info;

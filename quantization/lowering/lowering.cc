@@ -16,6 +16,7 @@
 #include "graph/ir/text.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
+#include "graph/passes/operands.h"
 #include "quantization/pt2e/annotation.h"
 #include "quantization/pt2e/program_parts.h"
 
@@ -115,17 +116,6 @@ std::optional<Weight> weight_of(const Operand& operand) {
   return weight;
 }
 
-std::optional<std::vector<int64_t>> constant_ints(const Operand& operand) {
-  if (operand.is_constant() && operand.constant().isIntList()) return operand.constant().toIntVector();
-  if (!operand.is_list()) return std::nullopt;
-  std::vector<int64_t> all;
-  for (const Operand& part : operand.list()) {
-    if (!part.is_constant() || !part.constant().isInt()) return std::nullopt;
-    all.push_back(part.constant().toInt());
-  }
-  return all;
-}
-
 struct Geometry {
   std::vector<int64_t> stride, padding, dilation;
   int64_t groups = 1;
@@ -133,7 +123,7 @@ struct Geometry {
 std::optional<Geometry> geometry_of(const Node& conv, int64_t dims) {
   Geometry g;
   const auto list = [&](const char* name, std::vector<int64_t>& to) {
-    const auto ints = constant_ints(conv.argument(name));
+    const auto ints = graph::constant_ints(conv.argument(name));
     if (!ints.has_value() || ints->empty()) return false;
     to = *ints;
     if (to.size() == 1) to.resize(static_cast<size_t>(dims), to[0]);

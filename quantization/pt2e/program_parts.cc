@@ -4,6 +4,7 @@
 
 #include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
+#include "export/capture/lifting.h"
 #include "graph/passes/dead_code.h"
 #include "graph/passes/effects.h"
 #include "graph/passes/functionalize.h"
@@ -39,27 +40,9 @@ ExportedProgram functional_program(ExportedProgram&& program) {
   graph::propagate_shapes(*program.graph);
   if (!writes) return renewed(std::move(program));
   graph::Functionalized made = graph::functionalize(*program.graph);
-  std::vector<OutputSpec> outputs;
-  for (const size_t i : made.written_inputs) {
-    const InputSpec& input = program.signature.inputs.at(i);
-    switch (input.kind) {
-      case InputSpec::Kind::kUser:
-        outputs.push_back({OutputSpec::Kind::kInputMutation, program.graph->block().input(i)->name()});
-        break;
-      case InputSpec::Kind::kParameter:
-        outputs.push_back({OutputSpec::Kind::kParameterMutation, input.target});
-        break;
-      case InputSpec::Kind::kBuffer:
-        outputs.push_back({OutputSpec::Kind::kBufferMutation, input.target});
-        break;
-      default:
-        TORCH_CHECK_VALUE(false, "the program writes to its constant '", input.target, "'");
-    }
-  }
-  outputs.insert(outputs.end(), program.signature.outputs.begin(), program.signature.outputs.end());
   ExportedProgram fresh = renewed(std::move(program));
   fresh.graph = std::move(made.graph);
-  fresh.signature.outputs = std::move(outputs);
+  export_detail::add_mutations(fresh, made.written_inputs);
   fresh.functional = true;
   graph::propagate_shapes(*fresh.graph);
   return fresh;
