@@ -225,7 +225,7 @@ def kindling_program(
         visibility = visibility,
         deps = [
             Label("//compile/aot/runtime:" + target)
-            for target in ["convolution", "copies", "loops", "matrix", "runtime"] + (["tensors"] if called else [])
+            for target in ["convolution", "copies", "loops", "matrix", "product", "runtime"] + (["tensors"] if called else [])
         ] + [Label("//aten/ops/" + family + end) for family in called for end in ("", ":kernel_headers")],
     )
     kd_cc_library(

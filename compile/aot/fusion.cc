@@ -75,15 +75,54 @@ bool is_packable_convolution(const Node& node) {
   return count == 1 || (count == channels && weight.size(0) == channels);
 }
 
+std::optional<ConstantProduct> constant_product(const Node& node) {
+  std::optional<ConstantProduct> product;
+  if (node.calls("aten::linear")) {
+    const Operand& bias = node.operand(2);
+    product = ConstantProduct{node.operand(0), node.operand(1), true, graph::is_none(bias) ? nullptr : &bias};
+  } else if (node.calls("aten::mm")) {
+    product = ConstantProduct{node.operand(0), node.operand(1), false, nullptr};
+  } else if (node.calls("aten::addmm") && is_one(node.argument("beta")) && is_one(node.argument("alpha"))) {
+    product = ConstantProduct{node.operand(1), node.operand(2), false, &node.operand(0)};
+  }
+  const TensorInfo* const out = product.has_value() ? node.result()->info() : nullptr;
+  if (out == nullptr || !is_constant_tensor(product->weight) || !(product->x.is_value() || is_constant_tensor(product->x)))
+    return std::nullopt;
+  const auto info = [](const Operand& operand) -> std::optional<TensorInfo> {
+    if (is_constant_tensor(operand)) return graph::info_of(operand.constant().toTensor());
+    if (!operand.is_value() || operand.value()->info() == nullptr) return std::nullopt;
+    return *operand.value()->info();
+  };
+  const std::optional<TensorInfo> in = info(product->x);
+  const at::Tensor weight = product->weight.constant().toTensor();
+  const bool floating = out->dtype == c10::ScalarType::Float || out->dtype == c10::ScalarType::Double;
+  if (!in.has_value() || weight.dim() != 2 || weight.numel() == 0 || !floating || in->dtype != out->dtype ||
+      weight.scalar_type() != in->dtype || in->sizes.empty() || !graph::is_row_major(*in) || !graph::is_row_major(*out))
+    return std::nullopt;
+  if (product->bias != nullptr) {
+    const std::optional<TensorInfo> bias = info(*product->bias);
+    if (!bias.has_value() || bias->sizes.size() != 1 ||
+        !(bias->sizes[0] == graph::IntExpr(weight.size(product->transposed ? 0 : 1))) || !graph::is_row_major(*bias) ||
+        bias->dtype != in->dtype)
+      return std::nullopt;
+  }
+  return product;
+}
+
+bool is_packable_product(const Node& node) {
+  const std::optional<ConstantProduct> product = constant_product(node);
+  return product.has_value() && node.result()->info()->dtype == c10::ScalarType::Float &&
+         (product->bias == nullptr || is_constant_tensor(*product->bias));
+}
+
 Fusions find_fusions(Graph& graph) {
   Fusions fusions;
   std::vector<Node*> nodes;
   for (Node* node : graph.block()) nodes.push_back(node);
   for (Node* node : nodes) {
-    if (!is_packable_convolution(*node) || node->result()->info() == nullptr ||
-        !graph::is_channels_last(*node->result()->info())) {
-      continue;
-    }
+    const bool is_convolution = is_packable_convolution(*node) && node->result()->info() != nullptr &&
+                                graph::is_channels_last(*node->result()->info());
+    if (!is_convolution && !is_packable_product(*node)) continue;
     const auto is_free = [&](const Node* one) {
       return one != nullptr && fusions.runs_with.count(one) == 0 && fusions.groups.count(one) == 0;
     };

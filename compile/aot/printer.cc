@@ -376,6 +376,15 @@ bool Printer::kernel_call(const Node& node, std::string& why) {
   return true;
 }
 
+// Behind what is planned.
+std::string Printer::scratch(int64_t bytes) {
+  scratch_bytes_ = std::max(scratch_bytes_, bytes);
+  return bytes == 0 ? "m" : byte_offset("m", planned_bytes());
+}
+int64_t Printer::planned_bytes() const {
+  return (plan_.layout.bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 std::vector<const Node*> Printer::group(const Node& node) const {
   const auto found = program_.fusions.groups.find(&node);
   return found == program_.fusions.groups.end() ? std::vector<const Node*>{&node} : found->second;

@@ -51,6 +51,11 @@ class Printer {
   /// Of a tensor, value or constant.
   graph::TensorInfo info(const graph::Operand& operand) const;
 
+  /// Of the largest sizes.
+  int64_t largest(const graph::IntExpr& e) const { return e.evaluate(largest_); }
+  /// Where memory is that one step uses, 64-byte aligned, a `char*`.
+  std::string scratch(int64_t bytes);
+
   /// The nodes that the step of this one computes, in order; it is the last.
   std::vector<const graph::Node*> group(const graph::Node& node) const;
 
@@ -78,12 +83,14 @@ class Printer {
   std::string header_text() const;
   std::string source_text() const;
   std::string report_text() const;
+  int64_t planned_bytes() const;
   std::string checks() const;
   std::string sizes_function(const std::string& name, const graph::TensorInfo& info) const;
 
   const PreparedProgram& program_;
   const PrintOptions& options_;
   graph::Plan plan_;
+  int64_t scratch_bytes_ = 0;
   std::map<std::string, int64_t> largest_;
   std::map<const graph::Value*, Place> places_;
   std::map<size_t, size_t> output_buffers_;         // buffer to output

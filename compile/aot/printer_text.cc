@@ -97,7 +97,7 @@ std::string Printer::header_text() const {
   text += "  /// The same; they overlap nothing else.\n" + pointers("Outputs", program_.outputs, outputs, "");
   for (size_t i = 0; i < inputs.size(); ++i) text += sizes_function(program_.inputs[i], inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) text += sizes_function(program_.outputs[i], outputs[i]);
-  text += "\n  static constexpr size_t kArenaBytes = " + std::to_string(plan_.layout.bytes) +
+  text += "\n  static constexpr size_t kArenaBytes = " + std::to_string(planned_bytes() + scratch_bytes_) +
           ";\n  static constexpr size_t kWeightBytes = " + std::to_string(weights_.size()) + ";\n";
   text += "\n  /// The weights, laid out for the kernels.\n  class Shared;\n";
   if (options_.embed_weights) {
@@ -216,8 +216,8 @@ std::string Printer::report_text() const {
   }
   text += "\narena: " + std::to_string(plan_.layout.bytes) + " bytes (no plan has less than " +
           std::to_string(plan_.layout.lower_bound) +
-          "; one tensor beside the other: " + std::to_string(plan_.unshared_bytes) +
-          ")\nweights: " + std::to_string(weights_.size()) + " bytes\noperations: " + all_operations_.str() + "\n";
+          "; one tensor beside the other: " + std::to_string(plan_.unshared_bytes) + "), and " +
+          std::to_string(scratch_bytes_) + " that one step uses at a time\nweights: " + std::to_string(weights_.size()) + " bytes\noperations: " + all_operations_.str() + "\n";
   std::vector<std::string> families(families_.begin(), families_.end());
   text += "families of operators: " + (families.empty() ? "none" : joined(families, " ")) + "\n";
   text += "passes: " + joined(program_.notes, ", ") + "\n\nsteps\n" + report_;

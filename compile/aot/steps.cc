@@ -18,7 +18,6 @@ using c10::IValue;
 using c10::ScalarType;
 using graph::IntExpr;
 using graph::is_constant_tensor;
-using graph::is_none;
 using graph::is_one;
 using graph::Node;
 using graph::Operand;
@@ -32,67 +31,6 @@ IntExpr numel(const TensorInfo& info) {
   IntExpr n = 1;
   for (const IntExpr& size : info.sizes) n = n * size;
   return n;
-}
-
-// --- products with constant matrices ---
-
-std::string matrix_type(ScalarType dtype) {
-  return dtype == ScalarType::Float ? "at::matrix::Type::kFloat32" : "at::matrix::Type::kFloat64";
-}
-
-// y = x w^T + bias, w[n, k], where `transposed`; else w[k, n].
-bool product(Printer& printer, const Node& node, const Operand& x, const Operand& w, bool transposed,
-             const Operand* bias) {
-  if (!is_constant_tensor(w)) return false;
-  const at::Tensor weight = w.constant().toTensor();
-  const TensorInfo in = printer.info(x), out = *node.result()->info();
-  if (weight.dim() != 2 || weight.numel() == 0 || !is_floating(in.dtype) || in.dtype != out.dtype ||
-      weight.scalar_type() != in.dtype || in.sizes.empty() || !graph::is_row_major(in) || !graph::is_row_major(out)) {
-    return false;
-  }
-  const int64_t n = weight.size(transposed ? 0 : 1), k = weight.size(transposed ? 1 : 0);
-  if (bias != nullptr) {
-    if (!bias->is_value() && !is_constant_tensor(*bias)) return false;
-    const TensorInfo b = printer.info(*bias);
-    if (b.sizes.size() != 1 || !(b.sizes[0] == IntExpr(n)) || !graph::is_row_major(b) || b.dtype != in.dtype)
-      return false;
-  }
-  IntExpr m = 1;
-  for (size_t d = 0; d + 1 < in.sizes.size(); ++d) m = m * in.sizes[d];
-  printer.count(2 * n * k * m);
-  if (in.dtype == ScalarType::Float && (bias == nullptr || is_constant_tensor(*bias))) {
-    printer.include("cmath");
-    printer.include("compile/aot/runtime/convolution.h");
-    const Operand turned =
-        transposed ? w : Operand(IValue(at::contiguous(at::t(weight), c10::MemoryFormat::Contiguous)));
-    const std::string packed =
-        printer.shared("torch::aot::Product", print(n) + ", " + print(k) + ", " + printer.pointer(turned) + ", " +
-                                                  (bias == nullptr ? "nullptr" : printer.pointer(*bias)));
-    printer.line(packed + ".run(" + print(m) + ", " + printer.pointer(x) + ", nullptr, -INFINITY, INFINITY, " +
-                 printer.pointer(node.result()) + ");");
-    return true;
-  }
-  printer.include("compile/aot/runtime/matrix.h");
-  const std::string strides = transposed ? "1, " + print(k) : print(n) + ", 1";
-  const std::string packed =
-      printer.shared("at::matrix::PackedMatrix", matrix_type(in.dtype) + ", " + print(n) + ", " + print(k) + ", {" +
-                                                     printer.pointer(w) + ", " + strides + "}");
-  printer.line("torch::aot::multiply(" + packed + ", " + print(m) + ", {" + printer.pointer(x) + ", " + print(k) +
-               ", 1}, " + printer.pointer(node.result()) + ", " +
-               (bias == nullptr ? "nullptr" : printer.pointer(*bias)) + ");");
-  return true;
-}
-
-bool linear(Printer& printer, const Node& node) {
-  const Operand& bias = node.operand(2);
-  return product(printer, node, node.operand(0), node.operand(1), true, is_none(bias) ? nullptr : &bias);
-}
-bool mm(Printer& printer, const Node& node) {
-  return product(printer, node, node.operand(0), node.operand(1), false, nullptr);
-}
-bool addmm(Printer& printer, const Node& node) {
-  if (!is_one(node.argument("beta")) || !is_one(node.argument("alpha"))) return false;
-  return product(printer, node, node.operand(1), node.operand(2), false, &node.operand(0));
 }
 
 // --- element by element ---
@@ -211,9 +149,9 @@ bool cat(Printer& printer, const Node& node) {
 Step find_step(std::string_view op) {
   static const auto* const steps = new std::map<std::string_view, Step>{
       {"convolution", convolution_step},
-      {"linear", linear},
-      {"mm", mm},
-      {"addmm", addmm},
+      {"linear", product_step},
+      {"mm", product_step},
+      {"addmm", product_step},
       {"relu", relu},
       {"hardtanh", hardtanh},
       {"add.Tensor", add},

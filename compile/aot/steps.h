@@ -16,6 +16,9 @@ using Step = bool (*)(Printer& printer, const graph::Node& node);
 /// Convolutions, and groups that begin with one (fusion.h).
 bool convolution_step(Printer& printer, const graph::Node& node);
 
+/// linear, mm and addmm with a constant matrix, and groups that begin with one.
+bool product_step(Printer& printer, const graph::Node& node);
+
 /// That of "linear"; null where there is none.
 Step find_step(std::string_view op);
 

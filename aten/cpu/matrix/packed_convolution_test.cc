@@ -1,13 +1,18 @@
+// Products and convolutions with weights that are laid out once, in all their forms.
 #include "aten/cpu/matrix/packed_convolution.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "aten/cpu/isa.h"
+#include "aten/cpu/matrix/packed_depthwise.h"
+#include "aten/cpu/matrix/packed_product.h"
+#include "aten/cpu/matrix/packed_winograd.h"
 #include "c10/parallel/parallel.h"
 #include "gtest/gtest.h"
 
@@ -61,7 +66,36 @@ void compute(Case& k, bool biased, bool added) {
   }
 }
 
-Case random_case(unsigned seed) {
+// By the form that takes it.
+enum class Form { kWindows, kDepthwise, kWinograd };
+struct Layer {
+  explicit Layer(const Case& k, bool biased, Form which) : form(which) {
+    const float* const bias = biased ? k.bias.data() : nullptr;
+    if (form == Form::kWindows) windows.emplace(k.c, k.weight.data(), bias);
+    if (form == Form::kDepthwise) depthwise.emplace(k.c, k.weight.data(), bias);
+    if (form == Form::kWinograd) winograd.emplace(k.c, k.weight.data(), bias);
+  }
+  // Into memory behind which nothing may be written.
+  void run(const Case& k, const float* add, std::vector<float>& output) const {
+    const int64_t floats = form == Form::kWindows    ? PackedConvolution::scratch_floats(k.c)
+                           : form == Form::kWinograd ? PackedWinograd::scratch_floats(k.c)
+                                                     : 0;
+    std::vector<float> scratch(static_cast<size_t>(floats) + 16, 77.0f);
+    const float* const input = k.input.data();
+    if (windows) windows->run(k.c, input, add, k.low, k.high, output.data(), scratch.data());
+    if (depthwise) depthwise->run(k.c, input, add, k.low, k.high, output.data());
+    if (winograd) winograd->run(k.c, input, add, k.low, k.high, output.data(), scratch.data());
+    for (size_t i = static_cast<size_t>(floats); i < scratch.size(); ++i) ASSERT_EQ(scratch[i], 77.0f);
+  }
+  Form form;
+  std::optional<PackedConvolution> windows;
+  std::optional<PackedDepthwise> depthwise;
+  std::optional<PackedWinograd> winograd;
+};
+
+constexpr cpu::Isa kIsas[] = {cpu::Isa::kAvx512, cpu::Isa::kAvx2, cpu::Isa::kSse4, cpu::Isa::kBaseline};
+
+Case random_case(unsigned seed, Form form) {
   std::mt19937 bits(seed);
   const auto pick = [&](int64_t low, int64_t high) {
     return low + static_cast<int64_t>(bits() % static_cast<uint32_t>(high - low + 1));
@@ -73,8 +107,17 @@ Case random_case(unsigned seed) {
   c.batch = pick(1, 3);
   c.in_channels = pick(0, 3) == 0 ? 64 : pick(1, 70);
   c.out_channels = pick(0, 3) == 0 ? 128 : pick(1, 140);
-  if (pick(0, 2) == 0) c.groups = c.out_channels = c.in_channels;
-  for (int d = c.dims == 1 ? 2 : 1; d < 3; ++d) {
+  if (form == Form::kDepthwise) c.groups = c.out_channels = c.in_channels;
+  if (form == Form::kWinograd) {
+    c.dims = 2;
+    c.in_channels = 16 * pick(1, 5), c.out_channels = 16 * pick(1, 7);
+    for (int d = 1; d < 3; ++d) {
+      c.kernel[d] = 3, c.padding[d] = pick(0, 3);
+      c.input[d] = std::max<int64_t>(pick(1, 20), 3 - 2 * c.padding[d]);
+      c.output[d] = c.input[d] + 2 * c.padding[d] - 2;
+    }
+  }
+  for (int d = c.dims == 1 ? 2 : 1; d < 3 && form != Form::kWinograd; ++d) {
     c.kernel[d] = pick(1, 5);
     c.stride[d] = pick(1, 3);
     c.dilation[d] = pick(1, 2);
@@ -98,52 +141,66 @@ void expect_near(const std::vector<float>& got, const std::vector<float>& want, 
   for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance) << what << " at " << i;
 }
 
-TEST(PackedConvolution, IsTheDefinition) {
-  for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2, cpu::Isa::kSse4, cpu::Isa::kBaseline}) {
+class Packed : public testing::TestWithParam<Form> {
+ protected:
+  ~Packed() override { cpu::limit_isa(cpu::Isa::kAvx512); }
+};
+const char* name_of(const testing::TestParamInfo<Form>& info) {
+  constexpr const char* kNames[] = {"Windows", "Depthwise", "Winograd"};
+  return kNames[static_cast<int>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Forms, Packed, testing::Values(Form::kWindows, Form::kDepthwise, Form::kWinograd), name_of);
+
+TEST_P(Packed, IsTheDefinition) {
+  for (const cpu::Isa isa : kIsas) {
     cpu::limit_isa(isa);
-    for (unsigned seed = 0; seed < 120; ++seed) {
-      Case k = random_case(seed);
-      ASSERT_EQ(PackedConvolution::refusal(k.c), nullptr);
+    for (unsigned seed = 0; seed < 60; ++seed) {
+      Case k = random_case(seed, GetParam());
       const bool biased = seed % 2 == 0, added = seed % 3 == 0;
       compute(k, biased, added);
-      const PackedConvolution packed(k.c, k.weight.data(), biased ? k.bias.data() : nullptr);
+      const Layer packed(k, biased, GetParam());
       // The result may be what is added.
       std::vector<float> output = k.add;
-      packed.run(k.c, k.input.data(), added ? output.data() : nullptr, k.low, k.high, output.data());
+      packed.run(k, added ? output.data() : nullptr, output);
       const double terms = static_cast<double>(k.weight.size()) / static_cast<double>(k.c.out_channels);
-      expect_near(output, k.expected, 3e-7 * terms + 1e-6, "seed " + std::to_string(seed));
+      const double more = GetParam() == Form::kWinograd ? 5 : 1;
+      expect_near(output, k.expected, more * (3e-7 * terms + 1e-6), "seed " + std::to_string(seed));
     }
   }
-  cpu::limit_isa(cpu::Isa::kAvx512);
 }
 
-TEST(PackedConvolution, GivesTheSameBitsOnAnyNumberOfThreads) {
+TEST_P(Packed, GivesTheSameBitsOnAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   for (unsigned seed = 0; seed < 20; ++seed) {
-    const Case k = random_case(seed);
-    const PackedConvolution packed(k.c, k.weight.data(), k.bias.data());
-    std::vector<float> one(k.add.size()), several(k.add.size());
+    Case k = random_case(seed, GetParam());
+    k.c.batch = 8;
+    std::mt19937 bits(seed);
+    k.input = random_values(bits, k.c.batch * k.c.input[1] * k.c.input[2] * k.c.in_channels);
+    const Layer packed(k, true, GetParam());
+    std::vector<float> one(static_cast<size_t>(k.c.batch * k.c.output[1] * k.c.output[2] * k.c.out_channels));
+    std::vector<float> several(one.size());
     at::set_num_threads(1);
-    packed.run(k.c, k.input.data(), nullptr, k.low, k.high, one.data());
+    packed.run(k, nullptr, one);
     at::set_num_threads(4);
-    packed.run(k.c, k.input.data(), nullptr, k.low, k.high, several.data());
+    packed.run(k, nullptr, several);
     EXPECT_EQ(one, several);
   }
   at::set_num_threads(threads);
 }
 
-TEST(PackedConvolution, KeepsNan) {
-  Case k = random_case(3);
+TEST_P(Packed, KeepsNan) {
+  Case k = random_case(3, GetParam());
   k.bias[0] = std::nanf("");
-  const PackedConvolution packed(k.c, k.weight.data(), k.bias.data());
+  const Layer packed(k, true, GetParam());
   std::vector<float> output(k.add.size());
-  packed.run(k.c, k.input.data(), nullptr, 0, 6, output.data());
+  k.low = 0, k.high = 6;
+  packed.run(k, nullptr, output);
   EXPECT_TRUE(std::isnan(output[0]));
 }
 
-TEST(PackedConvolution, TakesOtherBatchesAndSizes) {
-  Case k = random_case(7);
-  const PackedConvolution packed(k.c, k.weight.data(), k.bias.data());
+TEST_P(Packed, TakesOtherBatchesAndSizes) {
+  Case k = random_case(7, GetParam());
+  const Layer packed(k, true, GetParam());
   k.c.batch = 2;
   for (int d = 1; d < 3; ++d) {
     k.c.input[d] += 5;
@@ -153,32 +210,36 @@ TEST(PackedConvolution, TakesOtherBatchesAndSizes) {
   k.input = random_values(bits, k.c.batch * k.c.input[1] * k.c.input[2] * k.c.in_channels);
   compute(k, true, false);
   std::vector<float> output(k.expected.size());
-  packed.run(k.c, k.input.data(), nullptr, k.low, k.high, output.data());
+  packed.run(k, nullptr, output);
   expect_near(output, k.expected, 1e-3, "other sizes");
 }
 
-// Rows of a matrix product, also one alone: the same bits for each.
-TEST(PackedConvolution, MultipliesRows) {
+// Also one row alone: the same bits for each.
+TEST(PackedProduct, MultipliesRows) {
   std::mt19937 bits(9);
-  for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2, cpu::Isa::kSse4, cpu::Isa::kBaseline}) {
+  for (const cpu::Isa isa : kIsas) {
     cpu::limit_isa(isa);
     for (const int64_t n : {1, 10, 32, 48, 64, 130, 512}) {
-      Case k;
-      k.c.channels_last = true;
-      k.c.in_channels = 37, k.c.out_channels = n, k.c.batch = 1;
-      k.c.input[2] = k.c.output[2] = 15;
-      k.input = random_values(bits, 15 * 37);
-      k.weight = random_values(bits, n * 37);
-      k.bias = random_values(bits, n);
-      compute(k, true, false);
-      const PackedConvolution packed(k.c, k.weight.data(), k.bias.data());
-      std::vector<float> all(k.expected.size()), one(static_cast<size_t>(n));
-      packed.run(k.c, k.input.data(), nullptr, k.low, k.high, all.data());
-      expect_near(all, k.expected, 1e-5, "rows");
-      k.c.input[2] = k.c.output[2] = 1;
-      for (int64_t row = 0; row < 15; ++row) {
-        packed.run(k.c, k.input.data() + row * 37, nullptr, k.low, k.high, one.data());
-        for (int64_t j = 0; j < n; ++j) ASSERT_EQ(one[static_cast<size_t>(j)], all[static_cast<size_t>(row * n + j)]);
+      for (const int64_t rows : {1, 2, 5, 6, 10, 15, 49}) {
+        Case k;
+        k.c.channels_last = true;
+        k.c.in_channels = 37, k.c.out_channels = n, k.c.batch = 1;
+        k.c.input[2] = k.c.output[2] = rows;
+        k.input = random_values(bits, rows * 37);
+        k.weight = random_values(bits, n * 37);
+        k.bias = random_values(bits, n);
+        k.add = random_values(bits, rows * n);
+        compute(k, true, true);
+        const PackedProduct packed(n, 37, k.weight.data(), k.bias.data());
+        std::vector<float> all = k.add, alone = k.add, one(static_cast<size_t>(n));
+        packed.run(rows, k.input.data(), all.data(), k.low, k.high, all.data());
+        expect_near(all, k.expected, 1e-5, "rows");
+        packed.run_alone(rows, k.input.data(), alone.data(), k.low, k.high, alone.data());
+        ASSERT_EQ(alone, all);
+        for (int64_t row = 0; row < rows; ++row) {
+          packed.run(1, k.input.data() + row * 37, k.add.data() + row * n, k.low, k.high, one.data());
+          for (int64_t j = 0; j < n; ++j) ASSERT_EQ(one[static_cast<size_t>(j)], all[static_cast<size_t>(row * n + j)]);
+        }
       }
     }
   }
@@ -191,8 +252,13 @@ TEST(PackedConvolution, SaysWhatItDoesNotTake) {
   EXPECT_STREQ(PackedConvolution::refusal(c), "only channels that lie side by side");
   c.channels_last = true;
   EXPECT_EQ(PackedConvolution::refusal(c), nullptr);
-  c.groups = 2;
-  EXPECT_STREQ(PackedConvolution::refusal(c), "groups of several channels");
+  EXPECT_STREQ(PackedDepthwise::refusal(c), "only groups of one channel");
+  EXPECT_STREQ(PackedWinograd::refusal(c), "only windows of 3 x 3 side by side");
+  c.kernel[1] = c.kernel[2] = 3;
+  EXPECT_STREQ(PackedWinograd::refusal(c), "channels that are no multiple of 16");
+  c.groups = 8;
+  EXPECT_EQ(PackedDepthwise::refusal(c), nullptr);
+  EXPECT_STREQ(PackedConvolution::refusal(c), "only one group");
   c.groups = 1, c.dims = 3;
   EXPECT_STREQ(PackedConvolution::refusal(c), "only one or two dimensions");
   c.dims = 2, c.type = Type::kFloat64;

@@ -8,6 +8,7 @@
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
 #include "aten/cpu/matrix/tile-inl.h"
+#include "aten/cpu/matrix/winograd_transforms-inl.h"
 #include "aten/cpu/matrix/winograd-inl.h"
 // clang-format on
 

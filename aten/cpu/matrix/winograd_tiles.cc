@@ -9,6 +9,7 @@
 #include "hwy/highway.h"
 #include "aten/cpu/matrix/finish-inl.h"
 #include "aten/cpu/matrix/tile-inl.h"
+#include "aten/cpu/matrix/winograd_transforms-inl.h"
 #include "aten/cpu/matrix/winograd-inl.h"
 // clang-format on
 

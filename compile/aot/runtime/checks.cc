@@ -1,27 +1,44 @@
 #include "compile/aot/runtime/checks.h"
 
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
 #include <new>
 #include <stdexcept>
-#include <string>
 
 namespace torch::aot {
 
+namespace {
+
+// Texts are written by snprintf, cut at this length: strings of C++ would weigh more than the checks.
+constexpr size_t kMostText = 512;
+
+[[noreturn]] [[gnu::format(printf, 1, 2)]] void throw_invalid(const char* format, ...) {
+  char text[kMostText];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  throw std::invalid_argument(text);
+}
+
+}  // namespace
+
 void refuse(const char* program, const char* what) {
-  throw std::invalid_argument(std::string(program) + ": " + what);
+  throw_invalid("%s: %s", program, what);
 }
 
 void check_pointer(const char* program, const char* argument, const void* data, size_t alignment) {
-  if (data == nullptr) throw std::invalid_argument(std::string(program) + ": " + argument + " is null");
+  if (data == nullptr) throw_invalid("%s: %s is null", program, argument);
   if (reinterpret_cast<uintptr_t>(data) % alignment != 0) {
-    throw std::invalid_argument(std::string(program) + ": " + argument + " is not aligned to " +
-                                std::to_string(alignment) + " bytes");
+    throw_invalid("%s: %s is not aligned to %zu bytes", program, argument, alignment);
   }
 }
 
 void check_range(const char* program, const char* argument, int64_t value, int64_t min, int64_t max) {
   if (value >= min && value <= max) return;
-  throw std::invalid_argument(std::string(program) + ": " + argument + " is " + std::to_string(value) +
-                              ", but must be within [" + std::to_string(min) + ", " + std::to_string(max) + "]");
+  throw_invalid("%s: %s is %" PRId64 ", but must be within [%" PRId64 ", %" PRId64 "]", program, argument, value, min,
+                max);
 }
 
 Arena::Arena(const char* program, void* data, size_t bytes) : data_(static_cast<char*>(data)), own_(data == nullptr) {

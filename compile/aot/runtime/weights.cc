@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "compile/aot/runtime/checks.h"
@@ -16,24 +16,26 @@
 namespace torch::aot {
 namespace {
 
-[[noreturn]] void fail(const char* path, const char* what) {
-  throw std::runtime_error(std::string(path) + ": " + what + ": " + std::strerror(errno));
+[[noreturn]] void fail(const char* path, const char* what, const char* why) {
+  char text[512];
+  std::snprintf(text, sizeof(text), "%s: %s: %s", path, what, why);
+  throw std::runtime_error(text);
 }
 
 }  // namespace
 
 Weights Weights::map(const char* path) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) fail(path, "cannot open the weights");
+  if (file < 0) fail(path, "cannot open the weights", std::strerror(errno));
   struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file);
-    throw std::runtime_error(std::string(path) + ": the weights are not a file");
+    fail(path, "cannot map the weights", "not a file");
   }
   const size_t bytes = static_cast<size_t>(status.st_size);
   void* data = bytes == 0 ? nullptr : mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
   close(file);
-  if (data == MAP_FAILED) fail(path, "cannot map the weights");
+  if (data == MAP_FAILED) fail(path, "cannot map the weights", std::strerror(errno));
   Weights weights(data, bytes);
   weights.mapped_ = bytes > 0;
   return weights;

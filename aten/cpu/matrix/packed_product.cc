@@ -1,0 +1,96 @@
+#include "aten/cpu/matrix/packed_product.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "aten/cpu/matrix/packed_product.cc"
+#include "hwy/foreach_target.h"
+// clang-format off
+#include "aten/cpu/isa_table.h"
+#include "hwy/highway.h"
+#include "aten/cpu/matrix/packed_tile-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace at::matrix::internal {
+namespace HWY_NAMESPACE {
+
+struct Rows {
+  const float* x;
+  int64_t k;
+  template <int kRows, class Run, class Skip>
+  HWY_INLINE void Visit(int64_t first, const Run& run, const Skip& skip) const {
+    const float* from[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) from[r] = x + (first + r) * k;
+    run(from, k);
+  }
+};
+
+void MultiplyRows(const PackedLayer& l, const float* x, int64_t begin, int64_t end, int64_t first_strip,
+                  int64_t last_strip) {
+  Multiply(Rows{x, l.numbers}, l, begin, end, first_strip, last_strip);
+}
+
+int64_t ProductStrip() {
+  return Strip();
+}
+int64_t ProductFilledTo() {
+  return FilledTo();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace at::matrix::internal
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+
+#include "aten/cpu/matrix/packed_pieces.h"
+#include "c10/parallel/parallel.h"
+
+namespace at::matrix {
+
+using internal::PackedLayer;
+
+namespace internal {
+namespace {
+
+int64_t strip() {
+  return AT_ISA_FUNCTION(ProductStrip)();
+}
+int64_t filled_to() {
+  return AT_ISA_FUNCTION(ProductFilledTo)();
+}
+
+}  // namespace
+}  // namespace internal
+
+PackedProduct::PackedProduct(int64_t n, int64_t k, const float* weight, const float* bias)
+    : n_(n), k_(k), packed_(internal::rounded_up(n, internal::filled_to()) * (k + 1)) {
+  const int64_t vector = internal::filled_to();
+  internal::pack_bias(bias, n, vector, internal::pack_strips(weight, n, k, 1, internal::strip(), vector, packed_.data()));
+}
+
+PackedLayer PackedProduct::layer(const float* add, float low, float high, float* y) const {
+  const int64_t filled = internal::rounded_up(n_, internal::filled_to());
+  return {packed_.data(), packed_.data() + filled * k_, k_, n_, add, low, high, y};
+}
+
+void PackedProduct::run_alone(int64_t m, const float* x, const float* add, float low, float high, float* y) const {
+  using namespace internal;
+  AT_ISA_FUNCTION(MultiplyRows)(layer(add, low, high, y), x, 0, m, 0, at::divup(n_, strip()));
+}
+
+void PackedProduct::run(int64_t m, const float* x, const float* add, float low, float high, float* y) const {
+  using namespace internal;
+  const PackedLayer l = layer(add, low, high, y);
+  const auto multiply = AT_ISA_FUNCTION(MultiplyRows);
+  // Pieces of rows that stay in the second cache, for all strips; whole tiles.
+  constexpr int64_t kPieceFloats = 1 << 16, kTile = 12;
+  const int64_t piece = std::min(m, std::max<int64_t>(kPieceFloats / (k_ + 1) / kTile, 1) * kTile);
+  visit_pieces(m, piece, at::divup(n_, strip()), strip() * k_, [&](int64_t begin, int64_t end, int64_t s, int64_t last) {
+    multiply(l, x, begin, end, s, last);
+  });
+}
+
+}  // namespace at::matrix
+#endif  // HWY_ONCE
