@@ -2,11 +2,11 @@
 // peak measured in the same run.
 //
 //   bazel run //aten/cpu/matrix:packed_benchmark -- [threads]
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
 
 #include "aten/cpu/matrix/fma_peak.h"
 #include "aten/cpu/matrix/packed_convolution.h"
@@ -63,11 +63,15 @@ void print(const char* name, const Shape (&shapes)[N], double peak) {
       c.kernel[d] = s.kernel, c.stride[d] = s.stride, c.padding[d] = s.kernel / 2;
       c.input[d] = s.size, c.output[d] = (s.size + 2 * c.padding[d] - s.kernel) / s.stride + 1;
     }
-    const auto floats = [](int64_t n) { return std::vector<float>(static_cast<size_t>(n), 0.01f); };
+    const auto floats = [](int64_t n) {
+      at::matrix::internal::Floats all(n + 1);
+      std::fill(all.data(), all.data() + n, 0.01f);
+      return all;
+    };
     const int64_t places = c.output[1] * c.output[2], terms = s.in / s.groups * s.kernel * s.kernel;
     const auto input = floats(s.size * s.size * s.in), weight = floats(s.out * terms), bias = floats(s.out);
-    auto output = floats(places * s.out);
-    auto scratch = floats(at::matrix::PackedConvolution::scratch_floats(c) + at::matrix::PackedWinograd::scratch_floats(c));
+    const auto output = floats(places * s.out);
+    const auto scratch = floats(at::matrix::PackedConvolution::scratch_floats(c) + at::matrix::PackedWinograd::scratch_floats(c));
     double seconds, winograd = 0;
     const auto time = [&](const auto& layer, auto... more) {
       return best_seconds([&] { layer.run(c, input.data(), nullptr, 0, INFINITY, output.data(), more...); });

@@ -47,7 +47,8 @@ HWY_INLINE void StoreFew(V value, float* to, int64_t n) {
 struct Window {
   int64_t first, last, left, right;
 };
-template <int kPlaces, bool kWhole>
+// kColumns: of windows that are not cut, or 0.
+template <int kPlaces, int kColumns, bool kWhole>
 HWY_INLINE void DepthwiseVector(const DepthwiseCall& p, const Window& in, const float* from, int64_t channel, int64_t at) {
   const D d;
   const Convolution& c = *p.c;
@@ -62,7 +63,9 @@ HWY_INLINE void DepthwiseVector(const DepthwiseCall& p, const Window& in, const 
   for (int64_t i = in.first; i < in.last; ++i) {
     const float* row = from + i * down + in.left * across + channel;
     const float* w = weights + (i * c.kernel[2] + in.left) * lanes;
-    for (int64_t j = in.left; j < in.right; ++j, row += across, w += lanes) {
+    const int64_t columns = kColumns > 0 ? kColumns : in.right - in.left;
+#pragma GCC unroll 3
+    for (int64_t j = 0; j < columns; ++j, row += across, w += lanes) {
       const V weight = hn::LoadU(d, w);
 #pragma GCC unroll 4
       for (int r = 0; r < kPlaces; ++r) sums[r] = hn::MulAdd(load(row + r * apart), weight, sums[r]);
@@ -78,12 +81,12 @@ HWY_INLINE void DepthwiseVector(const DepthwiseCall& p, const Window& in, const 
   }
 }
 
-template <int kPlaces>
+template <int kPlaces, int kColumns>
 HWY_NOINLINE void DepthwisePlaces(const DepthwiseCall& p, const Window& in, const float* from, int64_t at) {
   const int64_t channels = p.c->in_channels, lanes = Lanes();
   int64_t channel = 0;
-  for (; channel + lanes <= channels; channel += lanes) DepthwiseVector<kPlaces, true>(p, in, from, channel, at);
-  if (channel < channels) DepthwiseVector<kPlaces, false>(p, in, from, channel, at);
+  for (; channel + lanes <= channels; channel += lanes) DepthwiseVector<kPlaces, kColumns, true>(p, in, from, channel, at);
+  if (channel < channels) DepthwiseVector<kPlaces, kColumns, false>(p, in, from, channel, at);
 }
 
 // Rows [begin, end) of the output of an image.
@@ -106,10 +109,12 @@ void DepthwiseRows(const DepthwiseCall& p, int64_t begin, int64_t end) {
       const float* const from = p.image + (y * c.input[2] + x) * channels;
       const int64_t last_x = x + (kAtOnce - 1) * c.stride[2];
       if (ox + kAtOnce <= columns && first_inside(x, 2) == 0 && last_inside(last_x, 2) == c.kernel[2]) {
-        DepthwisePlaces<kAtOnce>(p, {first, last, 0, c.kernel[2]}, from, at);
+        const Window window{first, last, 0, c.kernel[2]};
+        c.kernel[2] == 3 ? DepthwisePlaces<kAtOnce, 3>(p, window, from, at)
+                         : DepthwisePlaces<kAtOnce, 0>(p, window, from, at);
         ox += kAtOnce;
       } else {
-        DepthwisePlaces<1>(p, {first, last, first_inside(x, 2), last_inside(x, 2)}, from, at);
+        DepthwisePlaces<1, 0>(p, {first, last, first_inside(x, 2), last_inside(x, 2)}, from, at);
         ++ox;
       }
     }
