@@ -82,25 +82,24 @@ bool convolution_step(Printer& printer, const Node& node) {
   const std::string input = printer.pointer(convolution.operand(0)), output = printer.pointer(node.result());
   if (is_product(c)) {
     printer.include("compile/aot/runtime/product.h");
-    const std::string packed = printer.shared("torch::aot::Product", print(c.out_channels) + ", " +
-                                                                         print(c.in_channels) + ", " + weights);
+    const std::string packed =
+        printer.shared("torch::aot::Product", print(c.out_channels) + ", " + print(c.in_channels) + ", " + weights);
     printer.line(packed + ".run(" + print(in.sizes[0] * in.sizes[2] * in.sizes[3]) + ", " + input + ", " +
                  epilogue.arguments() + ", " + output + ");");
   } else {
     const Form form = form_of(c);
     printer.include("compile/aot/runtime/convolution.h");
     printer.include(std::string("aten/cpu/matrix/") + form.header);
-    const std::string shape = "{" + print(c.in_channels) + ", " + print(c.out_channels) + ", " + print(c.groups) + ", {" +
-                              print(c.kernel[1]) + ", " + print(c.kernel[2]) + "}, " + pair(stride) + ", " +
+    const std::string shape = "{" + print(c.in_channels) + ", " + print(c.out_channels) + ", " + print(c.groups) +
+                              ", {" + print(c.kernel[1]) + ", " + print(c.kernel[2]) + "}, " + pair(stride) + ", " +
                               pair(padding) + ", " + pair(dilation) + "}";
     const std::string packed = printer.shared(std::string("torch::aot::Convolution<at::matrix::") + form.name + ">",
                                               "torch::aot::ConvolutionShape" + shape + ", " + weights);
     const bool has_scratch = c.groups == 1;
-    printer.line(packed + ".run(" + print(in.sizes[0]) + ", {" + print(in.sizes[2]) + ", " + print(in.sizes[3]) +
-                 "}, {" + print(out.sizes[2]) + ", " + print(out.sizes[3]) + "}, " + input + ", " +
-                 epilogue.arguments() + ", " + output +
-                 (has_scratch ? ", " + printer.scratch(form.scratch_floats * static_cast<int64_t>(sizeof(float))) : "") +
-                 ");");
+    printer.line(
+        packed + ".run(" + print(in.sizes[0]) + ", {" + print(in.sizes[2]) + ", " + print(in.sizes[3]) + "}, {" +
+        print(out.sizes[2]) + ", " + print(out.sizes[3]) + "}, " + input + ", " + epilogue.arguments() + ", " + output +
+        (has_scratch ? ", " + printer.scratch(form.scratch_floats * static_cast<int64_t>(sizeof(float))) : "") + ");");
   }
   IntExpr outputs = 1;
   for (const IntExpr& size : out.sizes) outputs = outputs * size;

@@ -86,7 +86,8 @@ std::optional<ConstantProduct> constant_product(const Node& node) {
     product = ConstantProduct{node.operand(1), node.operand(2), false, &node.operand(0)};
   }
   const TensorInfo* const out = product.has_value() ? node.result()->info() : nullptr;
-  if (out == nullptr || !is_constant_tensor(product->weight) || !(product->x.is_value() || is_constant_tensor(product->x)))
+  if (out == nullptr || !is_constant_tensor(product->weight) ||
+      !(product->x.is_value() || is_constant_tensor(product->x)))
     return std::nullopt;
   const auto info = [](const Operand& operand) -> std::optional<TensorInfo> {
     if (is_constant_tensor(operand)) return graph::info_of(operand.constant().toTensor());

@@ -58,9 +58,9 @@ bool product_step(Printer& printer, const Node& node) {
   }
   printer.include("compile/aot/runtime/matrix.h");
   const std::string strides = product->transposed ? "1, " + print(k) : print(n) + ", 1";
-  const std::string packed = printer.shared("at::matrix::PackedMatrix",
-                                            matrix_type(in.dtype) + ", " + print(n) + ", " + print(k) + ", {" +
-                                                printer.pointer(product->weight) + ", " + strides + "}");
+  const std::string packed =
+      printer.shared("at::matrix::PackedMatrix", matrix_type(in.dtype) + ", " + print(n) + ", " + print(k) + ", {" +
+                                                     printer.pointer(product->weight) + ", " + strides + "}");
   printer.line("torch::aot::multiply(" + packed + ", " + print(m) + ", {" + printer.pointer(product->x) + ", " +
                print(k) + ", 1}, " + printer.pointer(node.result()) + ", " +
                (bias == nullptr ? "nullptr" : printer.pointer(*bias)) + ");");

@@ -37,23 +37,26 @@ struct Shape {
 };
 
 // Of ResNet-18 and MobileNetV2, images of 224 x 224; how often each occurs.
-constexpr Shape kResNet[] = {{3, 64, 224, 7, 2, 1, 1},    {64, 64, 56, 3, 1, 1, 4},   {64, 128, 56, 3, 2, 1, 1},
-                             {64, 128, 56, 1, 2, 1, 1},   {128, 128, 28, 3, 1, 1, 3}, {128, 256, 28, 3, 2, 1, 1},
-                             {128, 256, 28, 1, 2, 1, 1},  {256, 256, 14, 3, 1, 1, 3}, {256, 512, 14, 3, 2, 1, 1},
-                             {256, 512, 14, 1, 2, 1, 1},  {512, 512, 7, 3, 1, 1, 3}};
+constexpr Shape kResNet[] = {{3, 64, 224, 7, 2, 1, 1},   {64, 64, 56, 3, 1, 1, 4},   {64, 128, 56, 3, 2, 1, 1},
+                             {64, 128, 56, 1, 2, 1, 1},  {128, 128, 28, 3, 1, 1, 3}, {128, 256, 28, 3, 2, 1, 1},
+                             {128, 256, 28, 1, 2, 1, 1}, {256, 256, 14, 3, 1, 1, 3}, {256, 512, 14, 3, 2, 1, 1},
+                             {256, 512, 14, 1, 2, 1, 1}, {512, 512, 7, 3, 1, 1, 3}};
 constexpr Shape kMobileNet[] = {
-    {3, 32, 224, 3, 2, 1, 1},    {32, 32, 112, 3, 1, 32, 1},  {32, 16, 112, 1, 1, 1, 1},   {16, 96, 112, 1, 1, 1, 1},
-    {96, 96, 112, 3, 2, 96, 1},  {96, 24, 56, 1, 1, 1, 1},    {24, 144, 56, 1, 1, 1, 2},   {144, 144, 56, 3, 1, 144, 1},
-    {144, 24, 56, 1, 1, 1, 1},   {144, 144, 56, 3, 2, 144, 1}, {144, 32, 28, 1, 1, 1, 1},  {32, 192, 28, 1, 1, 1, 3},
-    {192, 192, 28, 3, 1, 192, 2}, {192, 32, 28, 1, 1, 1, 2},  {192, 192, 28, 3, 2, 192, 1}, {192, 64, 14, 1, 1, 1, 1},
-    {64, 384, 14, 1, 1, 1, 4},   {384, 384, 14, 3, 1, 384, 4}, {384, 64, 14, 1, 1, 1, 3},  {384, 96, 14, 1, 1, 1, 1},
-    {96, 576, 14, 1, 1, 1, 3},   {576, 576, 14, 3, 1, 576, 2}, {576, 96, 14, 1, 1, 1, 2},  {576, 576, 14, 3, 2, 576, 1},
-    {576, 160, 7, 1, 1, 1, 1},   {160, 960, 7, 1, 1, 1, 3},   {960, 960, 7, 3, 1, 960, 3}, {960, 160, 7, 1, 1, 1, 2},
-    {960, 320, 7, 1, 1, 1, 1},   {320, 1280, 7, 1, 1, 1, 1}};
+    {3, 32, 224, 3, 2, 1, 1},     {32, 32, 112, 3, 1, 32, 1},   {32, 16, 112, 1, 1, 1, 1},
+    {16, 96, 112, 1, 1, 1, 1},    {96, 96, 112, 3, 2, 96, 1},   {96, 24, 56, 1, 1, 1, 1},
+    {24, 144, 56, 1, 1, 1, 2},    {144, 144, 56, 3, 1, 144, 1}, {144, 24, 56, 1, 1, 1, 1},
+    {144, 144, 56, 3, 2, 144, 1}, {144, 32, 28, 1, 1, 1, 1},    {32, 192, 28, 1, 1, 1, 3},
+    {192, 192, 28, 3, 1, 192, 2}, {192, 32, 28, 1, 1, 1, 2},    {192, 192, 28, 3, 2, 192, 1},
+    {192, 64, 14, 1, 1, 1, 1},    {64, 384, 14, 1, 1, 1, 4},    {384, 384, 14, 3, 1, 384, 4},
+    {384, 64, 14, 1, 1, 1, 3},    {384, 96, 14, 1, 1, 1, 1},    {96, 576, 14, 1, 1, 1, 3},
+    {576, 576, 14, 3, 1, 576, 2}, {576, 96, 14, 1, 1, 1, 2},    {576, 576, 14, 3, 2, 576, 1},
+    {576, 160, 7, 1, 1, 1, 1},    {160, 960, 7, 1, 1, 1, 3},    {960, 960, 7, 3, 1, 960, 3},
+    {960, 160, 7, 1, 1, 1, 2},    {960, 320, 7, 1, 1, 1, 1},    {320, 1280, 7, 1, 1, 1, 1}};
 
 template <size_t N>
 void print(const char* name, const Shape (&shapes)[N], double peak) {
-  std::printf("%s\n%24s %8s %10s %8s %8s\n", name, "in-out size kernel/stride", "times", "us", "of peak", "winograd us");
+  std::printf("%s\n%24s %8s %10s %8s %8s\n", name, "in-out size kernel/stride", "times", "us", "of peak",
+              "winograd us");
   double total = 0, best_total = 0;
   for (const Shape& s : shapes) {
     Convolution c;
@@ -71,7 +74,8 @@ void print(const char* name, const Shape (&shapes)[N], double peak) {
     const int64_t places = c.output[1] * c.output[2], terms = s.in / s.groups * s.kernel * s.kernel;
     const auto input = floats(s.size * s.size * s.in), weight = floats(s.out * terms), bias = floats(s.out);
     const auto output = floats(places * s.out);
-    const auto scratch = floats(at::matrix::PackedConvolution::scratch_floats(c) + at::matrix::PackedWinograd::scratch_floats(c));
+    const auto scratch =
+        floats(at::matrix::PackedConvolution::scratch_floats(c) + at::matrix::PackedWinograd::scratch_floats(c));
     double seconds, winograd = 0;
     const auto time = [&](const auto& layer, auto... more) {
       return best_seconds([&] { layer.run(c, input.data(), nullptr, 0, INFINITY, output.data(), more...); });

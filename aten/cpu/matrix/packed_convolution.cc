@@ -41,7 +41,8 @@ struct Windows {
     int64_t y[kRows], x[kRows], row_of_place = first / c.output[2], column_of_place = first % c.output[2];
     const float* corner[kRows];
     bool whole = true;
-    const int64_t last_y = c.input[1] - 1 - (w.rows - 1) * c.dilation[1], last_x = width - 1 - (w.runs - 1) * c.dilation[2];
+    const int64_t last_y = c.input[1] - 1 - (w.rows - 1) * c.dilation[1],
+                  last_x = width - 1 - (w.runs - 1) * c.dilation[2];
     for (int r = 0; r < kRows; ++r) {
       y[r] = row_of_place * c.stride[1] - c.padding[1];
       x[r] = column_of_place * c.stride[2] - c.padding[2];
@@ -186,8 +187,14 @@ void PackedConvolution::run(const Convolution& given, const float* input, const 
                  const int64_t n = at / pieces, begin = at % pieces * piece;
                  WindowCall of_image = w;
                  of_image.image += n * image;
-                 const PackedLayer l{weights, bias, numbers, c.out_channels, add == nullptr ? nullptr : add + n * result,
-                                     low, high, output + n * result};
+                 const PackedLayer l{weights,
+                                     bias,
+                                     numbers,
+                                     c.out_channels,
+                                     add == nullptr ? nullptr : add + n * result,
+                                     low,
+                                     high,
+                                     output + n * result};
                  multiply(l, of_image, begin, std::min(places, begin + piece), first, last);
                });
 }

@@ -19,8 +19,8 @@ class PackedConvolution {
   /// Null where it takes such a convolution, else why not: float32, one or two dimensions, channels last, one group.
   static const char* refusal(const Convolution& c);
 
-  /// `weight` [out_channels, in_channels, kernel...], `bias` [out_channels] or null. Of `c` the channels, kernel, stride,
-  /// padding and dilation count. Copies both.
+  /// `weight` [out_channels, in_channels, kernel...], `bias` [out_channels] or null. Of `c` the channels, kernel,
+  /// stride, padding and dilation count. Copies both.
   PackedConvolution(const Convolution& c, const float* weight, const float* bias);
 
   /// Floats of `scratch`, 0 for most.

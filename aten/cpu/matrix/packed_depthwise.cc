@@ -47,9 +47,10 @@ HWY_INLINE void StoreFew(V value, float* to, int64_t n) {
 struct Window {
   int64_t first, last, left, right;
 };
-// kColumns: of windows that are not cut, or 0.
+// kColumns: of windows that are not cut, whose places lie as far apart as they do; or 0.
 template <int kPlaces, int kColumns, bool kWhole>
-HWY_INLINE void DepthwiseVector(const DepthwiseCall& p, const Window& in, const float* from, int64_t channel, int64_t at) {
+HWY_INLINE void DepthwiseVector(const DepthwiseCall& p, const Window& in, const float* from, int64_t channel,
+                                int64_t at) {
   const D d;
   const Convolution& c = *p.c;
   const int64_t lanes = Lanes(), channels = c.in_channels, across = c.dilation[2] * channels, few = channels - channel;
@@ -63,9 +64,20 @@ HWY_INLINE void DepthwiseVector(const DepthwiseCall& p, const Window& in, const 
   for (int64_t i = in.first; i < in.last; ++i) {
     const float* row = from + i * down + in.left * across + channel;
     const float* w = weights + (i * c.kernel[2] + in.left) * lanes;
-    const int64_t columns = kColumns > 0 ? kColumns : in.right - in.left;
-#pragma GCC unroll 3
-    for (int64_t j = 0; j < columns; ++j, row += across, w += lanes) {
+    if constexpr (kColumns > 0) {
+      // Places side by side share what they read.
+      V x[kPlaces + kColumns - 1];
+#pragma GCC unroll 8
+      for (int j = 0; j < kPlaces + kColumns - 1; ++j) x[j] = load(row + j * across);
+#pragma GCC unroll 4
+      for (int j = 0; j < kColumns; ++j) {
+        const V weight = hn::LoadU(d, w + j * lanes);
+#pragma GCC unroll 4
+        for (int r = 0; r < kPlaces; ++r) sums[r] = hn::MulAdd(x[r + j], weight, sums[r]);
+      }
+      continue;
+    }
+    for (int64_t j = in.left; j < in.right; ++j, row += across, w += lanes) {
       const V weight = hn::LoadU(d, w);
 #pragma GCC unroll 4
       for (int r = 0; r < kPlaces; ++r) sums[r] = hn::MulAdd(load(row + r * apart), weight, sums[r]);
@@ -85,7 +97,8 @@ template <int kPlaces, int kColumns>
 HWY_NOINLINE void DepthwisePlaces(const DepthwiseCall& p, const Window& in, const float* from, int64_t at) {
   const int64_t channels = p.c->in_channels, lanes = Lanes();
   int64_t channel = 0;
-  for (; channel + lanes <= channels; channel += lanes) DepthwiseVector<kPlaces, kColumns, true>(p, in, from, channel, at);
+  for (; channel + lanes <= channels; channel += lanes)
+    DepthwiseVector<kPlaces, kColumns, true>(p, in, from, channel, at);
   if (channel < channels) DepthwiseVector<kPlaces, kColumns, false>(p, in, from, channel, at);
 }
 
@@ -110,8 +123,8 @@ void DepthwiseRows(const DepthwiseCall& p, int64_t begin, int64_t end) {
       const int64_t last_x = x + (kAtOnce - 1) * c.stride[2];
       if (ox + kAtOnce <= columns && first_inside(x, 2) == 0 && last_inside(last_x, 2) == c.kernel[2]) {
         const Window window{first, last, 0, c.kernel[2]};
-        c.kernel[2] == 3 ? DepthwisePlaces<kAtOnce, 3>(p, window, from, at)
-                         : DepthwisePlaces<kAtOnce, 0>(p, window, from, at);
+        c.kernel[2] == 3 && c.stride[2] == c.dilation[2] ? DepthwisePlaces<kAtOnce, 3>(p, window, from, at)
+                                                         : DepthwisePlaces<kAtOnce, 0>(p, window, from, at);
         ox += kAtOnce;
       } else {
         DepthwisePlaces<1, 0>(p, {first, last, first_inside(x, 2), last_inside(x, 2)}, from, at);
@@ -172,9 +185,11 @@ void PackedDepthwise::run(const Convolution& c, const float* input, const float*
   const auto rows = AT_ISA_FUNCTION(DepthwiseRows);
   at::parallel_for(0, c.batch * c.output[1], grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
-      const int64_t n = begin / c.output[1], first = begin % c.output[1], last = std::min(c.output[1], first + end - begin);
-      const DepthwiseCall call{&c,  weights, weights + filled(c) * places, input + n * image, add == nullptr ? nullptr : add + n * result,
-                               low, high,    output + n * result};
+      const int64_t n = begin / c.output[1], first = begin % c.output[1],
+                    last = std::min(c.output[1], first + end - begin);
+      const DepthwiseCall call{
+          &c,  weights, weights + filled(c) * places, input + n * image, add == nullptr ? nullptr : add + n * result,
+          low, high,    output + n * result};
       rows(call, first, last);
       begin += last - first;
     }

@@ -67,7 +67,8 @@ int64_t filled_to() {
 PackedProduct::PackedProduct(int64_t n, int64_t k, const float* weight, const float* bias)
     : n_(n), k_(k), packed_(internal::rounded_up(n, internal::filled_to()) * (k + 1)) {
   const int64_t vector = internal::filled_to();
-  internal::pack_bias(bias, n, vector, internal::pack_strips(weight, n, k, 1, internal::strip(), vector, packed_.data()));
+  internal::pack_bias(bias, n, vector,
+                      internal::pack_strips(weight, n, k, 1, internal::strip(), vector, packed_.data()));
 }
 
 PackedLayer PackedProduct::layer(const float* add, float low, float high, float* y) const {
@@ -87,9 +88,8 @@ void PackedProduct::run(int64_t m, const float* x, const float* add, float low, 
   // Pieces of rows that stay in the second cache, for all strips; whole tiles.
   constexpr int64_t kPieceFloats = 1 << 16, kTile = 12;
   const int64_t piece = std::min(m, std::max<int64_t>(kPieceFloats / (k_ + 1) / kTile, 1) * kTile);
-  visit_pieces(m, piece, at::divup(n_, strip()), strip() * k_, [&](int64_t begin, int64_t end, int64_t s, int64_t last) {
-    multiply(l, x, begin, end, s, last);
-  });
+  visit_pieces(m, piece, at::divup(n_, strip()), strip() * k_,
+               [&](int64_t begin, int64_t end, int64_t s, int64_t last) { multiply(l, x, begin, end, s, last); });
 }
 
 }  // namespace at::matrix

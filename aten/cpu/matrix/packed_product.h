@@ -16,8 +16,8 @@ class PackedProduct {
   /// `weight` [n, k], `bias` [n] or null. Copies both.
   PackedProduct(int64_t n, int64_t k, const float* weight, const float* bias);
 
-  /// y = min(max(x weight^T + bias + add, low), high), x [m, k], y [m, n]; NaN stays. `add` lies like y, which it may be,
-  /// or is null. On several threads where the work is worth it. A row does not depend on the others.
+  /// y = min(max(x weight^T + bias + add, low), high), x [m, k], y [m, n]; NaN stays. `add` lies like y, which it may
+  /// be, or is null. On several threads where the work is worth it. A row does not depend on the others.
   void run(int64_t m, const float* x, const float* add, float low, float high, float* y) const;
   /// In the calling thread.
   void run_alone(int64_t m, const float* x, const float* add, float low, float high, float* y) const;

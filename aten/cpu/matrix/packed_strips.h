@@ -15,13 +15,13 @@ class Floats {
  public:
   /// Throws std::bad_alloc.
   explicit Floats(int64_t count)
-      : data_(static_cast<float*>(::operator new (static_cast<size_t>(count) * sizeof(float), kAlignment))) {}
+      : data_(static_cast<float*>(::operator new(static_cast<size_t>(count) * sizeof(float), kAlignment))) {}
   float* data() const { return data_.get(); }
 
  private:
   static constexpr std::align_val_t kAlignment{64};
   struct Free {
-    void operator()(float* p) const { ::operator delete (p, kAlignment); }
+    void operator()(float* p) const { ::operator delete(p, kAlignment); }
   };
   std::unique_ptr<float, Free> data_;
 };
@@ -30,8 +30,8 @@ constexpr int64_t rounded_up(int64_t n, int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Writes weights [outer, inner, places]: strip after strip of `strip` output channels, for each place and input channel
-/// theirs, those of the last strip filled up to a multiple of `vector` with zeros. Returns what lies behind:
+/// Writes weights [outer, inner, places]: strip after strip of `strip` output channels, for each place and input
+/// channel theirs, those of the last strip filled up to a multiple of `vector` with zeros. Returns what lies behind:
 /// rounded_up(outer, vector) * inner * places floats are written.
 float* pack_strips(const float* weights, int64_t outer, int64_t inner, int64_t places, int64_t strip, int64_t vector,
                    float* to);

@@ -73,9 +73,7 @@ void TransformTilesIn(const WinogradBlock& b, int64_t begin, int64_t end) {
           [&](int r, FloatVector* values) {
             for (int i = 0; i < kTileInputs; ++i) values[i] = hn::LoadU(d, from[r * kTileInputs + i] + channel);
           },
-          [&](int r, int i, FloatVector value) {
-            hn::StoreU(value, d, to + (r * kTileInputs + i) * step + channel);
-          });
+          [&](int r, int i, FloatVector value) { hn::StoreU(value, d, to + (r * kTileInputs + i) * step + channel); });
     }
   }
 }
@@ -209,7 +207,8 @@ int64_t all_tiles(const Convolution& c) {
   return c.batch * at::divup(c.output[1], kTileOutputs) * at::divup(c.output[2], kTileOutputs);
 }
 
-// The most tiles at a time: what is transformed stays in the second cache, or, where the weights weigh more, in the last.
+// The most tiles at a time: what is transformed stays in the second cache, or, where the weights weigh more, in the
+// last.
 int64_t most_tiles(const Convolution& c) {
   constexpr int64_t kSecondCache = int64_t{384} << 10, kWhole = 12;
   const int64_t weights = kPlaces * c.in_channels * c.out_channels * static_cast<int64_t>(sizeof(float));
@@ -269,8 +268,7 @@ void PackedWinograd::run(const Convolution& c, const float* input, const float* 
   using namespace internal;
   const float* const weights = packed_.data();
   const float* const bias = weights + kPlaces * c.in_channels * c.out_channels;
-  WinogradBlock b{&c,  0,    0,      weights, bias,    bias + c.out_channels, input, add,
-                  low, high, output, scratch, nullptr};
+  WinogradBlock b{&c, 0, 0, weights, bias, bias + c.out_channels, input, add, low, high, output, scratch, nullptr};
   const int64_t all = all_tiles(c), block = block_tiles(c);
   constexpr int64_t kWorthAThread = 1 << 18;
   const auto in = AT_ISA_FUNCTION(TransformTilesIn), out = AT_ISA_FUNCTION(TransformTilesOut),

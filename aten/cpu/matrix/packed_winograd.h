@@ -13,8 +13,8 @@ namespace at::matrix {
 
 class PackedWinograd {
  public:
-  /// Null where it takes such a convolution, else why not: as PackedConvolution, windows of 3 x 3 at stride and dilation
-  /// 1, multiples of 16 channels.
+  /// Null where it takes such a convolution, else why not: as PackedConvolution, windows of 3 x 3 at stride and
+  /// dilation 1, multiples of 16 channels.
   static const char* refusal(const Convolution& c);
   /// Whether it is expected to be faster than PackedConvolution for images of these sizes.
   static bool is_worth(const Convolution& c);
