@@ -42,11 +42,6 @@ int64_t ProductFilledTo() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-
-#include "aten/cpu/matrix/packed_pieces.h"
-#include "c10/parallel/parallel.h"
-
 namespace at::matrix {
 
 using internal::PackedLayer;
@@ -76,20 +71,19 @@ PackedLayer PackedProduct::layer(const float* add, float low, float high, float*
   return {packed_.data(), packed_.data() + filled * k_, k_, n_, add, low, high, y};
 }
 
-void PackedProduct::run_alone(int64_t m, const float* x, const float* add, float low, float high, float* y) const {
-  using namespace internal;
-  AT_ISA_FUNCTION(MultiplyRows)(layer(add, low, high, y), x, 0, m, 0, at::divup(n_, strip()));
+int64_t PackedProduct::strips() const {
+  const int64_t strip = internal::strip();
+  return (n_ + strip - 1) / strip;
 }
 
-void PackedProduct::run(int64_t m, const float* x, const float* add, float low, float high, float* y) const {
+void PackedProduct::multiply(const PackedLayer& layer, const float* x, int64_t begin, int64_t end, int64_t first_strip,
+                             int64_t last_strip) {
   using namespace internal;
-  const PackedLayer l = layer(add, low, high, y);
-  const auto multiply = AT_ISA_FUNCTION(MultiplyRows);
-  // Pieces of rows that stay in the second cache, for all strips; whole tiles.
-  constexpr int64_t kPieceFloats = 1 << 16, kTile = 12;
-  const int64_t piece = std::min(m, std::max<int64_t>(kPieceFloats / (k_ + 1) / kTile, 1) * kTile);
-  visit_pieces(m, piece, at::divup(n_, strip()), strip() * k_,
-               [&](int64_t begin, int64_t end, int64_t s, int64_t last) { multiply(l, x, begin, end, s, last); });
+  AT_ISA_FUNCTION(MultiplyRows)(layer, x, begin, end, first_strip, last_strip);
+}
+
+void PackedProduct::run_alone(int64_t m, const float* x, const float* add, float low, float high, float* y) const {
+  multiply(layer(add, low, high, y), x, 0, m, 0, strips());
 }
 
 }  // namespace at::matrix

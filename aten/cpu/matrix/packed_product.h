@@ -24,6 +24,10 @@ class PackedProduct {
 
  private:
   internal::PackedLayer layer(const float* add, float low, float high, float* y) const;
+  int64_t strips() const;
+  /// Rows [begin, end) of strips [first_strip, last_strip).
+  static void multiply(const internal::PackedLayer& layer, const float* x, int64_t begin, int64_t end,
+                       int64_t first_strip, int64_t last_strip);
 
   int64_t n_, k_;
   internal::Floats packed_;
