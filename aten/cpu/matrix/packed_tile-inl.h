@@ -149,12 +149,24 @@ HWY_NOINLINE void MultiplyRow(const Source& source, const PackedLayer& l, int64_
   }
 }
 
+// How a number of rows is cut: into tall tiles, then low ones, then rows that are left.
+struct RowCut {
+  int64_t tall, low;  // tiles
+};
+HWY_INLINE RowCut CutRows(int64_t rows) {
+  const int64_t tall = rows / kTall, left = rows % kTall;
+  if (KINDLING_FEW_TILES || left < 2) return {tall, 0};
+  if (left >= kLow) return {tall, 1};
+  // Two low ones are faster than a tall one and several rows alone.
+  return tall > 0 ? RowCut{tall - 1, 2} : RowCut{0, 0};
+}
+
 template <int kWide, class Source>
-HWY_INLINE void MultiplyTiles(const Source& source, const PackedLayer& l, int64_t begin, int64_t end, int64_t channel) {
-  int64_t i = begin;
-  for (; i + kTall <= end; i += kTall) MultiplyTile<kTall, kWide>(source, l, i, channel);
+HWY_INLINE void MultiplyTiles(const Source& source, const PackedLayer& l, int64_t begin, RowCut cut, int64_t channel) {
+  int64_t row = begin;
+  for (int64_t i = 0; i < cut.tall; ++i, row += kTall) MultiplyTile<kTall, kWide>(source, l, row, channel);
 #if !KINDLING_FEW_TILES
-  if (i + kLow <= end) MultiplyTile<kLow, kWide>(source, l, i, channel);
+  for (int64_t i = 0; i < cut.low; ++i, row += kLow) MultiplyTile<kLow, kWide>(source, l, row, channel);
 #endif
 }
 
@@ -163,22 +175,22 @@ template <class Source>
 HWY_INLINE void Multiply(const Source& source, const PackedLayer& l, int64_t begin, int64_t end, int64_t first_strip,
                          int64_t last_strip) {
   const int64_t strip = Strip();
+  const RowCut cut = CutRows(end - begin);
   for (int64_t s = first_strip; s < last_strip; ++s) {
     const int64_t channel = s * strip, vectors = (l.channels - channel + Lanes() - 1) / Lanes();
     if (KINDLING_FEW_TILES || vectors >= kStripVectors) {
-      MultiplyTiles<kStripVectors>(source, l, begin, end, channel);
+      MultiplyTiles<kStripVectors>(source, l, begin, cut, channel);
 #if !KINDLING_FEW_TILES
     } else if (kStripVectors == 4 && vectors == 3) {
-      MultiplyTiles<3>(source, l, begin, end, channel);
+      MultiplyTiles<3>(source, l, begin, cut, channel);
     } else if (kStripVectors == 4 && vectors == 2) {
-      MultiplyTiles<2>(source, l, begin, end, channel);
+      MultiplyTiles<2>(source, l, begin, cut, channel);
     } else {
-      MultiplyTiles<1>(source, l, begin, end, channel);
+      MultiplyTiles<1>(source, l, begin, cut, channel);
 #endif
     }
   }
-  int64_t row = begin + (end - begin) / kTall * kTall;
-  if (!KINDLING_FEW_TILES && row + kLow <= end) row += kLow;
+  int64_t row = begin + cut.tall * kTall + cut.low * kLow;
   for (; row < end; ++row) {
     int64_t s = first_strip;
     const int64_t whole = KINDLING_FEW_TILES ? last_strip : HWY_MIN(last_strip, l.channels / strip);
