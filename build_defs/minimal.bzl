@@ -1,9 +1,12 @@
 """Programs as they are shipped: the minimal configuration, stripped."""
 
+# This workspace's, whichever calls the rule.
+_MINIMAL_BUILD = str(Label("//build_defs:minimal_build"))
+
 def _minimal_transition_impl(settings, attr):
     return {
         "//command_line_option:compilation_mode": "opt",
-        "//build_defs:minimal_build": True,
+        _MINIMAL_BUILD: True,
         # Neither sanitizers nor their compiler options, whatever the test itself is built with.
         "//command_line_option:copt": [],
         "//command_line_option:linkopt": [
@@ -17,7 +20,7 @@ _minimal_transition = transition(
     implementation = _minimal_transition_impl,
     inputs = ["//command_line_option:linkopt"],
     outputs = [
-        "//build_defs:minimal_build",
+        _MINIMAL_BUILD,
         "//command_line_option:compilation_mode",
         "//command_line_option:copt",
         "//command_line_option:linkopt",

@@ -14,6 +14,9 @@ load("@rules_cc//cc:cc_test.bzl", "cc_test")
 load("//build_defs:ops.bzl", "OP_FAMILIES")
 load("//build_defs:rules.bzl", "kd_cc_binary", "kd_cc_library")
 
+# This workspace's, whichever calls the rule.
+_MINIMAL_BUILD = str(Label("//build_defs:minimal_build"))
+
 # The compiler runs where the build does. Where that is what the build is for, it is the program that `bazel build` makes, not
 # a second one.
 def _for_this_machine_impl(settings, attr):
@@ -21,7 +24,7 @@ def _for_this_machine_impl(settings, attr):
     host = settings["//command_line_option:host_platform"] or "@local_config_platform//:host"
     crossing = [str(p) for p in platforms] not in ([], [str(host)])
     return {
-        "//build_defs:minimal_build": False,
+        _MINIMAL_BUILD: False,
         "//command_line_option:compilation_mode": "opt",
         "//command_line_option:copt": [],
         "//command_line_option:cpu": settings["//command_line_option:host_cpu"],
@@ -42,7 +45,7 @@ _for_this_machine = transition(
         "//command_line_option:platforms",
     ],
     outputs = [
-        "//build_defs:minimal_build",
+        _MINIMAL_BUILD,
         "//command_line_option:compilation_mode",
         "//command_line_option:copt",
         "//command_line_option:cpu",

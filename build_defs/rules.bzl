@@ -5,17 +5,23 @@ load("@rules_cc//cc:cc_library.bzl", _cc_library = "cc_library")
 load("@rules_cc//cc:cc_test.bzl", _cc_test = "cc_test")
 load("//build_defs:precompiled.bzl", "kd_precompiled_header")
 
+# This workspace's, whichever calls the rules.
+_IS = {
+    name: str(Label("//build_defs:" + name))
+    for name in ["asan", "clang", "minimal", "minimal_clang", "tsan"]
+}
+
 # One section a function and a datum, so that the linker drops what a program does not call, in every compilation mode. Frame
 # pointers and stack protectors, which Bazel's toolchain adds, cost a small call a tenth of its time.
 _COPTS = ["-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fno-math-errno", "-fno-stack-protector", "-fomit-frame-pointer"] + select({
     # Clang 19 may move a copy into a landing pad, over the register that brings the exception there: it is lost, and the
     # program ends. Seen with -Os and TSan in //aten/ops/conv:conv_test.
-    "//build_defs:clang": ["-mllvm", "-disable-postra-machine-sink"],
+    _IS["clang"]: ["-mllvm", "-disable-postra-machine-sink"],
     "//conditions:default": [],
 }) + select({
     # Small programs; unwind tables only where an exception may pass. Clang then also keeps exception tables a function, so that the linker drops those of what is not called.
-    "//build_defs:minimal_clang": ["-Os", "-fno-asynchronous-unwind-tables", "-fbinutils-version=2.36"],
-    "//build_defs:minimal": ["-Os", "-fno-asynchronous-unwind-tables"],
+    _IS["minimal_clang"]: ["-Os", "-fno-asynchronous-unwind-tables", "-fbinutils-version=2.36"],
+    _IS["minimal"]: ["-Os", "-fno-asynchronous-unwind-tables"],
     "//conditions:default": [],
 })
 
@@ -34,8 +40,8 @@ def kd_static_binary(name, target_compatible_with = [], **kwargs):
         features = ["fully_static_link"],
         linkstatic = True,
         target_compatible_with = target_compatible_with + select({
-            "//build_defs:asan": ["@platforms//:incompatible"],
-            "//build_defs:tsan": ["@platforms//:incompatible"],
+            _IS["asan"]: ["@platforms//:incompatible"],
+            _IS["tsan"]: ["@platforms//:incompatible"],
             "//conditions:default": [],
         }),
         **kwargs
@@ -53,7 +59,7 @@ def kd_test_headers(name, headers, deps):
         testonly = True,
         copts = _COPTS + _TEST_COPTS,
         enabled = select({
-            "//build_defs:clang": True,
+            _IS["clang"]: True,
             "//conditions:default": False,
         }),
         headers = headers,
@@ -69,7 +75,7 @@ def _test_options(copts, deps, optimized, precompiled):
         return dict(copts = _COPTS + copts + _TEST_COPTS, deps = deps)
     return dict(
         copts = _COPTS + copts + _TEST_COPTS + select({
-            "//build_defs:clang": ["-include-pch", "$(execpath %s)" % precompiled, "-Xclang", "-isysroot", "-Xclang", "."],
+            _IS["clang"]: ["-include-pch", "$(execpath %s)" % precompiled, "-Xclang", "-isysroot", "-Xclang", "."],
             "//conditions:default": [],
         }),
         deps = deps + [precompiled],
