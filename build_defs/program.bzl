@@ -54,6 +54,14 @@ _for_this_machine = transition(
     ],
 )
 
+# Of tests, relative to the largest number of an output, by the type of the weights.
+_TOLERANCES = {
+    "bfloat16": "2e-2",
+    "float16": "3e-3",
+    "float32": "1e-4",
+    "int8": "5e-2",
+}
+
 # What kindling_compile writes beside its --output.
 _OUTPUTS = [
     ".h",
@@ -80,6 +88,7 @@ def _kindling_compile_impl(ctx):
     arguments.add("--namespace=" + ctx.attr.name_space)
     arguments.add("--weights=" + ctx.attr.weights)
     arguments.add("--tolerance=" + ctx.attr.tolerance)
+    arguments.add("--weight_type=" + ctx.attr.weight_type)
     for symbol, largest in ctx.attr.largest.items():
         arguments.add("--largest=%s:%s" % (symbol, largest))
     if ctx.attr.narrow:
@@ -106,6 +115,7 @@ _kindling_compile = rule(
         "narrow": attr.bool(),
         "outs": attr.output_list(),
         "tolerance": attr.string(),
+        "weight_type": attr.string(values = _TOLERANCES.keys()),
         "weights": attr.string(),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
         "_compiler": attr.label(
@@ -176,7 +186,8 @@ def kindling_program(
         families = None,
         class_name = None,
         name_space = "programs",
-        tolerance = "1e-4",
+        tolerance = None,
+        weight_type = "float32",
         visibility = None,
         tags = [],
         testonly = False):
@@ -195,7 +206,9 @@ def kindling_program(
         needed. By default all: what is not called is not linked either, but it is compiled.
       class_name: of the class; by default the name, "mobile_net" as MobileNet.
       name_space: that it is in.
-      tolerance: of the test, relative to the largest number of an output.
+      tolerance: of the test, relative to the largest number of an output; by default for the type of the weights.
+      weight_type: what the constant matrices of products and the filters of convolutions are stored as: "float32", "bfloat16",
+        "float16", or "int8", rounded to 127 steps on either side of 0 for each output channel. Sums are float32 in any case.
       visibility: of the libraries.
       tags: of all targets.
       testonly: as everywhere.
@@ -212,7 +225,8 @@ def kindling_program(
         outs = [name + end for end in _OUTPUTS],
         tags = tags,
         testonly = testonly,
-        tolerance = tolerance,
+        tolerance = tolerance or _TOLERANCES[weight_type],
+        weight_type = weight_type,
         weights = weights,
     )
     embed = weights == "embed"

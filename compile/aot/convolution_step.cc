@@ -61,8 +61,8 @@ bool convolution_step(Printer& printer, const Node& node) {
   if (!graph::is_channels_last(in) || !graph::is_channels_last(out)) return false;
   const at::Tensor weight = convolution.argument("weight").constant().toTensor();
   const Operand& bias = convolution.argument("bias");
-  const std::string weights = printer.pointer(convolution.argument("weight")) + ", " +
-                              (bias.constant().isNone() ? "nullptr" : printer.pointer(bias));
+  const std::string weights =
+      printer.stored(weight) + ", " + (bias.constant().isNone() ? "nullptr" : printer.pointer(bias));
   const Operand &stride = convolution.argument("stride"), &padding = convolution.argument("padding"),
                 &dilation = convolution.argument("dilation");
   // Of the largest sizes.
@@ -82,8 +82,8 @@ bool convolution_step(Printer& printer, const Node& node) {
   const std::string input = printer.pointer(convolution.operand(0)), output = printer.pointer(node.result());
   if (is_product(c)) {
     printer.include("compile/aot/runtime/product.h");
-    const std::string packed =
-        printer.shared("torch::aot::Product", print(c.out_channels) + ", " + print(c.in_channels) + ", " + weights);
+    const std::string packed = printer.shared("torch::aot::Product<" + printer.stored_type() + ">",
+                                              print(c.out_channels) + ", " + print(c.in_channels) + ", " + weights);
     printer.line(packed + ".run(" + print(in.sizes[0] * in.sizes[2] * in.sizes[3]) + ", " + input + ", " +
                  epilogue.arguments() + ", " + output + ");");
   } else {

@@ -76,7 +76,7 @@ double parse_number(const std::string& text) {
 
 Arguments parse(const std::vector<std::string>& texts) {
   static const std::set<std::string> kKnown{"model",     "output",  "include",  "class",
-                                            "namespace", "weights", "families", "tolerance"};
+                                            "namespace", "weights", "families", "tolerance", "weight_type"};
   Arguments arguments;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
@@ -104,6 +104,14 @@ void run(const std::vector<std::string>& texts) {
   const std::string weights = arguments.get("weights", "embed");
   TORCH_CHECK_VALUE(weights == "embed" || weights == "file", "--weights=", weights, ": expected embed or file");
   options.embed_weights = weights == "embed";
+  static const std::map<std::string, c10::ScalarType> kWeightTypes{{"float32", c10::ScalarType::Float},
+                                                                   {"bfloat16", c10::ScalarType::BFloat16},
+                                                                   {"float16", c10::ScalarType::Half},
+                                                                   {"int8", c10::ScalarType::Char}};
+  const auto weight_type = kWeightTypes.find(arguments.get("weight_type", "float32"));
+  TORCH_CHECK_VALUE(weight_type != kWeightTypes.end(), "--weight_type=", arguments.at("weight_type"),
+                    ": expected float32, bfloat16, float16 or int8");
+  options.weight_type = weight_type->second;
 
   const c10::NoGradGuard no_grad;
   const ExportedProgram program = ends_with(model, ".onnx") ? onnx::load(model) : load_exported(model);

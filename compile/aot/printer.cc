@@ -1,9 +1,12 @@
 #include "compile/aot/printer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
+#include "aten/core/empty.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/exception.h"
 #include "compile/aot/kernels.h"
@@ -45,6 +48,28 @@ std::map<std::string, int64_t> largest_of(const graph::Graph& graph) {
   return all;
 }
 
+// Signed bytes, symmetric: scale[j] = max |w[j]| / 127, the nearest multiples of it.
+std::pair<at::Tensor, at::Tensor> bytes_by_channel(const at::Tensor& weight) {
+  const int64_t channels = weight.size(0), each = channels == 0 ? 0 : weight.numel() / channels;
+  at::Tensor bytes = at::empty_contiguous(weight.sizes(), c10::ScalarType::Char),
+             scale = at::empty_contiguous({channels}, c10::ScalarType::Float);
+  const float* from = weight.const_data_ptr<float>();
+  int8_t* to = bytes.mutable_data_ptr<int8_t>();
+  for (int64_t j = 0; j < channels; ++j, from += each, to += each) {
+    float largest = 0;
+    for (int64_t i = 0; i < each; ++i) {
+      TORCH_CHECK_VALUE(std::isfinite(from[i]), "weights that are not finite cannot be stored in bytes");
+      largest = std::max(largest, std::fabs(from[i]));
+    }
+    const float step = largest / 127;
+    scale.mutable_data_ptr<float>()[j] = step;
+    for (int64_t i = 0; i < each; ++i) {
+      to[i] = step == 0 ? 0 : static_cast<int8_t>(std::clamp(std::nearbyint(from[i] / step), -127.0f, 127.0f));
+    }
+  }
+  return {bytes, scale};
+}
+
 }  // namespace
 
 Printer::Printer(const PreparedProgram& program, const PrintOptions& options)
@@ -69,6 +94,36 @@ int64_t Printer::weight(const at::Tensor& constant) {
   weights_.append(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes());
   weight_places_[constant.unsafeGetTensorImpl()] = place;
   return place;
+}
+
+std::string Printer::stored_type() const {
+  switch (options_.weight_type) {
+    case c10::ScalarType::BFloat16:
+      return "c10::BFloat16";
+    case c10::ScalarType::Half:
+      return "c10::Half";
+    case c10::ScalarType::Char:
+      return "int8_t";
+    default:
+      return "float";
+  }
+}
+
+std::string Printer::stored(const at::Tensor& given) {
+  const auto known = stored_.find(given.unsafeGetTensorImpl());
+  if (known != stored_.end()) return known->second;
+  held_.push_back(given);
+  at::Tensor numbers = at::contiguous(given.detach(), c10::MemoryFormat::Contiguous), scale;
+  if (options_.weight_type == c10::ScalarType::Char) {
+    std::tie(numbers, scale) = bytes_by_channel(numbers);
+  } else if (options_.weight_type != c10::ScalarType::Float) {
+    numbers = numbers.to(options_.weight_type);
+  } else {
+    numbers = given;
+  }
+  const std::string text = "torch::aot::Stored<" + stored_type() + ">{" + byte_offset("w", weight(numbers)) + ", " +
+                           (scale.defined() ? byte_offset("w", weight(scale)) : "nullptr") + "}";
+  return stored_.emplace(given.unsafeGetTensorImpl(), text).first->second;
 }
 
 const Printer::Place& Printer::place(const Value* value) {

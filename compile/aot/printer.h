@@ -23,6 +23,9 @@ struct PrintOptions {
   std::string header = "model.h";
   /// Whether the program contains its weights; else who makes it passes them in.
   bool embed_weights = true;
+  /// What the constant matrices of products and the filters of convolutions are stored as: Float, BFloat16, Half, or
+  /// Char, which has a scale for each output channel. Other weights stay what they are.
+  c10::ScalarType weight_type = c10::ScalarType::Float;
 };
 
 struct PrintedProgram {
@@ -62,6 +65,10 @@ class Printer {
   /// A line of the program.
   void line(const std::string& code) { run_ += "  " + code + "\n"; }
   void include(const std::string& path) { includes_.insert(path); }
+  /// A constant float32 matrix or filter of output channels, a torch::aot::Stored of the type that weights have.
+  std::string stored(const at::Tensor& weight);
+  /// T of that.
+  std::string stored_type() const;
   /// A member of the weights that all instances share, made once from `initialiser`, where `w` are the bytes.
   std::string shared(const std::string& type, const std::string& initialiser);
   /// Floating-point operations that the step does, for the report.
@@ -98,6 +105,7 @@ class Printer {
   std::map<const graph::Value*, size_t> tensors_;   // numbers of tensor objects
   std::map<std::string, size_t> constant_tensors_;  // by place and geometry
   std::map<const void*, int64_t> weight_places_;
+  std::map<const void*, std::string> stored_;
   std::vector<at::Tensor> held_;
   std::string weights_;
   std::set<std::string> includes_, families_;

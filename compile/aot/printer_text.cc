@@ -220,7 +220,7 @@ std::string Printer::report_text() const {
           std::to_string(scratch_bytes_) + " that one step uses at a time\nweights: " + std::to_string(weights_.size()) + " bytes\noperations: " + all_operations_.str() + "\n";
   std::vector<std::string> families(families_.begin(), families_.end());
   text += "families of operators: " + (families.empty() ? "none" : joined(families, " ")) + "\n";
-  text += "passes: " + joined(program_.notes, ", ") + "\n\nsteps\n" + report_;
+  text += "matrices and filters: " + stored_type() + "\npasses: " + joined(program_.notes, ", ") + "\n\nsteps\n" + report_;
   if (!allocating_.empty()) text += "\nsteps that allocate\n" + joined(allocating_, "\n") + "\n";
   return text;
 }

@@ -13,7 +13,6 @@
 
 namespace torch::aot {
 
-using c10::IValue;
 using c10::ScalarType;
 using graph::IntExpr;
 using graph::Node;
@@ -45,11 +44,10 @@ bool product_step(Printer& printer, const Node& node) {
   printer.count(2 * n * k * m);
   if (is_packable_product(first)) {
     printer.include("compile/aot/runtime/product.h");
-    const Operand turned = product->transposed
-                               ? product->weight
-                               : Operand(IValue(at::contiguous(at::t(weight), c10::MemoryFormat::Contiguous)));
-    const std::string packed =
-        printer.shared("torch::aot::Product", print(n) + ", " + print(k) + ", " + printer.pointer(turned) + ", " +
+    const at::Tensor turned =
+        product->transposed ? weight : at::contiguous(at::t(weight), c10::MemoryFormat::Contiguous);
+    const std::string packed = printer.shared("torch::aot::Product<" + printer.stored_type() + ">",
+                                              print(n) + ", " + print(k) + ", " + printer.stored(turned) + ", " +
                                                   (bias == nullptr ? "nullptr" : printer.pointer(*bias)));
     const bool alone = printer.largest(m) <= kFewOperations / (n * k);
     printer.line(packed + (alone ? ".run_alone(" : ".run(") + print(m) + ", " + printer.pointer(product->x) + ", " +

@@ -83,7 +83,7 @@ void print(const char* name, const Shape (&shapes)[N], double peak) {
     if (s.groups > 1) {
       seconds = time(at::matrix::PackedDepthwise(c, weight.data(), bias.data()));
     } else if (s.kernel == 1 && s.stride == 1) {
-      const at::matrix::PackedProduct layer(s.out, s.in, weight.data(), bias.data());
+      const at::matrix::PackedProduct<float> layer(s.out, s.in, weight.data(), nullptr, bias.data());
       seconds = best_seconds([&] { layer.run(places, input.data(), nullptr, 0, INFINITY, output.data()); });
     } else {
       seconds = time(at::matrix::PackedConvolution(c, weight.data(), bias.data()), scratch.data());

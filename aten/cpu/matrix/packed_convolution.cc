@@ -77,7 +77,7 @@ struct Windows {
 
 void MultiplyWindows(const PackedLayer& l, const WindowCall& w, int64_t begin, int64_t end, int64_t first_strip,
                      int64_t last_strip) {
-  Multiply(Windows{w}, l, begin, end, first_strip, last_strip);
+  Multiply<float>(Windows{w}, l, begin, end, first_strip, last_strip);
 }
 
 int64_t WindowStrip() {
@@ -187,14 +187,9 @@ void PackedConvolution::run(const Convolution& given, const float* input, const 
                  const int64_t n = at / pieces, begin = at % pieces * piece;
                  WindowCall of_image = w;
                  of_image.image += n * image;
-                 const PackedLayer l{weights,
-                                     bias,
-                                     numbers,
-                                     c.out_channels,
-                                     add == nullptr ? nullptr : add + n * result,
-                                     low,
-                                     high,
-                                     output + n * result};
+                 const PackedLayer l{weights, nullptr,        bias,
+                                     numbers, c.out_channels, add == nullptr ? nullptr : add + n * result,
+                                     low,     high,           output + n * result};
                  multiply(l, of_image, begin, std::min(places, begin + piece), first, last);
                });
 }

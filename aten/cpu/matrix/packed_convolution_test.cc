@@ -1,4 +1,4 @@
-// Products and convolutions with weights that are laid out once, in all their forms.
+// Convolutions with weights that are laid out once, in all their forms.
 #include "aten/cpu/matrix/packed_convolution.h"
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 
 #include "aten/cpu/isa.h"
 #include "aten/cpu/matrix/packed_depthwise.h"
-#include "aten/cpu/matrix/packed_product.h"
 #include "aten/cpu/matrix/packed_winograd.h"
 #include "c10/parallel/parallel.h"
 #include "gtest/gtest.h"
@@ -212,38 +211,6 @@ TEST_P(Packed, TakesOtherBatchesAndSizes) {
   std::vector<float> output(k.expected.size());
   packed.run(k, nullptr, output);
   expect_near(output, k.expected, 1e-3, "other sizes");
-}
-
-// Also one row alone: the same bits for each.
-TEST(PackedProduct, MultipliesRows) {
-  std::mt19937 bits(9);
-  for (const cpu::Isa isa : kIsas) {
-    cpu::limit_isa(isa);
-    for (const int64_t n : {1, 10, 32, 48, 64, 130, 512}) {
-      for (const int64_t rows : {1, 2, 5, 6, 10, 15, 49}) {
-        Case k;
-        k.c.channels_last = true;
-        k.c.in_channels = 37, k.c.out_channels = n, k.c.batch = 1;
-        k.c.input[2] = k.c.output[2] = rows;
-        k.input = random_values(bits, rows * 37);
-        k.weight = random_values(bits, n * 37);
-        k.bias = random_values(bits, n);
-        k.add = random_values(bits, rows * n);
-        compute(k, true, true);
-        const PackedProduct packed(n, 37, k.weight.data(), k.bias.data());
-        std::vector<float> all = k.add, alone = k.add, one(static_cast<size_t>(n));
-        packed.run(rows, k.input.data(), all.data(), k.low, k.high, all.data());
-        expect_near(all, k.expected, 1e-5, "rows");
-        packed.run_alone(rows, k.input.data(), alone.data(), k.low, k.high, alone.data());
-        ASSERT_EQ(alone, all);
-        for (int64_t row = 0; row < rows; ++row) {
-          packed.run(1, k.input.data() + row * 37, k.add.data() + row * n, k.low, k.high, one.data());
-          for (int64_t j = 0; j < n; ++j) ASSERT_EQ(one[static_cast<size_t>(j)], all[static_cast<size_t>(row * n + j)]);
-        }
-      }
-    }
-  }
-  cpu::limit_isa(cpu::Isa::kAvx512);
 }
 
 TEST(PackedConvolution, SaysWhatItDoesNotTake) {

@@ -9,8 +9,10 @@
 #endif
 
 #include <cstdint>
+#include <type_traits>
 
 #include "aten/cpu/matrix/packed_strips.h"
+#include "aten/cpu/support/narrow-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {
@@ -40,16 +42,31 @@ HWY_INLINE int64_t FilledTo() {
   return KINDLING_FEW_TILES ? Strip() : Lanes();
 }
 
+// A vector of weights as floats.
+HWY_INLINE V LoadWeights(const float* from) {
+  return hn::LoadU(D(), from);
+}
+HWY_INLINE V LoadWeights(const c10::BFloat16* from) {
+  return cpu::HWY_NAMESPACE::LoadFloats(D(), from);
+}
+HWY_INLINE V LoadWeights(const c10::Half* from) {
+  return cpu::HWY_NAMESPACE::LoadFloats(D(), from);
+}
+HWY_INLINE V LoadWeights(const int8_t* from) {
+  const hn::Rebind<int8_t, D> bytes;
+  return hn::ConvertTo(D(), hn::PromoteTo(hn::RebindToSigned<D>(), hn::LoadU(bytes, from)));
+}
+
 // sums[r][v] += from[r][k] b[k][v] for k < n. Returns what lies behind b.
-template <int kRows, int kWide>
-HWY_INLINE const float* Accumulate(const float* const (&from)[kRows], int64_t n, const float* HWY_RESTRICT b,
-                                   V (&sums)[kRows][kWide]) {
+template <int kRows, int kWide, class T>
+HWY_INLINE const T* Accumulate(const float* const (&from)[kRows], int64_t n, const T* HWY_RESTRICT b,
+                               V (&sums)[kRows][kWide]) {
   const D d;
   const int64_t lanes = Lanes();
   for (int64_t k = 0; k < n; ++k, b += kWide * lanes) {
     V right[kWide];
 #pragma GCC unroll 4
-    for (int v = 0; v < kWide; ++v) right[v] = hn::LoadU(d, b + v * lanes);
+    for (int v = 0; v < kWide; ++v) right[v] = LoadWeights(b + v * lanes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const V value = hn::Set(d, from[r][k]);
@@ -58,6 +75,19 @@ HWY_INLINE const float* Accumulate(const float* const (&from)[kRows], int64_t n,
     }
   }
   return b;
+}
+
+// What sums of a channel begin with: the bias, or nothing where they are multiplied first (Scaled).
+template <class T>
+constexpr bool kIsScaled = std::is_same_v<T, int8_t>;
+template <class T>
+HWY_INLINE V Begin(const PackedLayer& l, int64_t channel) {
+  return kIsScaled<T> ? hn::Zero(D()) : hn::LoadU(D(), l.bias + channel);
+}
+template <class T>
+HWY_INLINE V Scaled(V sum, const PackedLayer& l, int64_t channel) {
+  if constexpr (!kIsScaled<T>) return sum;
+  return hn::MulAdd(sum, hn::LoadU(D(), l.scale + channel), hn::LoadU(D(), l.bias + channel));
 }
 
 HWY_INLINE V Finish(V value, const float* add, V low, V high) {
@@ -97,29 +127,33 @@ HWY_INLINE void StoreRow(const PackedLayer& l, const V (&sums)[kWide], V low, V 
 
 // kRows rows from `first` on, one strip. Source::Visit<kRows>(first, f) calls f(from, n, skipped) for the runs of
 // numbers that the rows have: n from each of `from`; of those that it leaves out, which are zeros, it says how many.
-template <int kRows, int kWide, class Source>
+template <int kRows, int kWide, class T, class Source>
 HWY_NOINLINE void MultiplyTile(const Source& source, const PackedLayer& l, int64_t first, int64_t channel) {
   const D d;
   const int64_t lanes = Lanes();
   V sums[kRows][kWide];
 #pragma GCC unroll 4
   for (int v = 0; v < kWide; ++v) {
-    const V bias = hn::LoadU(d, l.bias + channel + v * lanes);
+    const V bias = Begin<T>(l, channel + v * lanes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) sums[r][v] = bias;
   }
-  const float* b = l.weights + channel * l.numbers;
+  const T* b = static_cast<const T*>(l.weights) + channel * l.numbers;
   source.template Visit<kRows>(
       first, [&](const float* const(&from)[kRows], int64_t n) { b = Accumulate(from, n, b, sums); },
       [&](int64_t n) { b += n * kWide * lanes; });
   const V low = hn::Set(d, l.low), high = hn::Set(d, l.high);
   int64_t at = first * l.channels + channel;
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r, at += l.channels) StoreRow<kWide>(l, sums[r], low, high, l.channels - channel, at);
+  for (int r = 0; r < kRows; ++r, at += l.channels) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kWide; ++v) sums[r][v] = Scaled<T>(sums[r][v], l, channel + v * lanes);
+    StoreRow<kWide>(l, sums[r], low, high, l.channels - channel, at);
+  }
 }
 
 // One row, kStrips whole strips.
-template <int kStrips, int kWide, class Source>
+template <int kStrips, int kWide, class T, class Source>
 HWY_NOINLINE void MultiplyRow(const Source& source, const PackedLayer& l, int64_t row, int64_t channel) {
   const D d;
   const int64_t lanes = Lanes(), strip = kWide * lanes;
@@ -127,8 +161,8 @@ HWY_NOINLINE void MultiplyRow(const Source& source, const PackedLayer& l, int64_
 #pragma GCC unroll 4
   for (int s = 0; s < kStrips; ++s)
 #pragma GCC unroll 4
-    for (int v = 0; v < kWide; ++v) sums[s][v] = hn::LoadU(d, l.bias + channel + s * strip + v * lanes);
-  const float* HWY_RESTRICT b = l.weights + channel * l.numbers;
+    for (int v = 0; v < kWide; ++v) sums[s][v] = Begin<T>(l, channel + s * strip + v * lanes);
+  const T* HWY_RESTRICT b = static_cast<const T*>(l.weights) + channel * l.numbers;
   source.template Visit<1>(
       row,
       [&](const float* const(&from)[1], int64_t n) {
@@ -138,13 +172,15 @@ HWY_NOINLINE void MultiplyRow(const Source& source, const PackedLayer& l, int64_
           for (int s = 0; s < kStrips; ++s)
 #pragma GCC unroll 4
             for (int v = 0; v < kWide; ++v)
-              sums[s][v] = hn::MulAdd(value, hn::LoadU(d, b + s * l.numbers * strip + v * lanes), sums[s][v]);
+              sums[s][v] = hn::MulAdd(value, LoadWeights(b + s * l.numbers * strip + v * lanes), sums[s][v]);
         }
       },
       [&](int64_t n) { b += n * strip; });
   const V low = hn::Set(d, l.low), high = hn::Set(d, l.high);
 #pragma GCC unroll 4
   for (int s = 0; s < kStrips; ++s) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kWide; ++v) sums[s][v] = Scaled<T>(sums[s][v], l, channel + s * strip + v * lanes);
     StoreRow<kWide>(l, sums[s], low, high, l.channels - channel - s * strip, row * l.channels + channel + s * strip);
   }
 }
@@ -161,17 +197,17 @@ HWY_INLINE RowCut CutRows(int64_t rows) {
   return tall > 0 ? RowCut{tall - 1, 2} : RowCut{0, 0};
 }
 
-template <int kWide, class Source>
+template <int kWide, class T, class Source>
 HWY_INLINE void MultiplyTiles(const Source& source, const PackedLayer& l, int64_t begin, RowCut cut, int64_t channel) {
   int64_t row = begin;
-  for (int64_t i = 0; i < cut.tall; ++i, row += kTall) MultiplyTile<kTall, kWide>(source, l, row, channel);
+  for (int64_t i = 0; i < cut.tall; ++i, row += kTall) MultiplyTile<kTall, kWide, T>(source, l, row, channel);
 #if !KINDLING_FEW_TILES
-  for (int64_t i = 0; i < cut.low; ++i, row += kLow) MultiplyTile<kLow, kWide>(source, l, row, channel);
+  for (int64_t i = 0; i < cut.low; ++i, row += kLow) MultiplyTile<kLow, kWide, T>(source, l, row, channel);
 #endif
 }
 
-// Rows [begin, end) of strips [first_strip, last_strip).
-template <class Source>
+// Rows [begin, end) of strips [first_strip, last_strip), with weights of type T.
+template <class T, class Source>
 HWY_INLINE void Multiply(const Source& source, const PackedLayer& l, int64_t begin, int64_t end, int64_t first_strip,
                          int64_t last_strip) {
   const int64_t strip = Strip();
@@ -179,14 +215,14 @@ HWY_INLINE void Multiply(const Source& source, const PackedLayer& l, int64_t beg
   for (int64_t s = first_strip; s < last_strip; ++s) {
     const int64_t channel = s * strip, vectors = (l.channels - channel + Lanes() - 1) / Lanes();
     if (KINDLING_FEW_TILES || vectors >= kStripVectors) {
-      MultiplyTiles<kStripVectors>(source, l, begin, cut, channel);
+      MultiplyTiles<kStripVectors, T>(source, l, begin, cut, channel);
 #if !KINDLING_FEW_TILES
     } else if (kStripVectors == 4 && vectors == 3) {
-      MultiplyTiles<3>(source, l, begin, cut, channel);
+      MultiplyTiles<3, T>(source, l, begin, cut, channel);
     } else if (kStripVectors == 4 && vectors == 2) {
-      MultiplyTiles<2>(source, l, begin, cut, channel);
+      MultiplyTiles<2, T>(source, l, begin, cut, channel);
     } else {
-      MultiplyTiles<1>(source, l, begin, cut, channel);
+      MultiplyTiles<1, T>(source, l, begin, cut, channel);
 #endif
     }
   }
@@ -195,19 +231,19 @@ HWY_INLINE void Multiply(const Source& source, const PackedLayer& l, int64_t beg
     int64_t s = first_strip;
     const int64_t whole = KINDLING_FEW_TILES ? last_strip : HWY_MIN(last_strip, l.channels / strip);
     for (; s + kStripsAtOnce <= whole; s += kStripsAtOnce)
-      MultiplyRow<kStripsAtOnce, kStripVectors>(source, l, row, s * strip);
-    for (; s < whole; ++s) MultiplyRow<1, kStripVectors>(source, l, row, s * strip);
+      MultiplyRow<kStripsAtOnce, kStripVectors, T>(source, l, row, s * strip);
+    for (; s < whole; ++s) MultiplyRow<1, kStripVectors, T>(source, l, row, s * strip);
 #if !KINDLING_FEW_TILES
     if (s == last_strip) continue;
     const int64_t channel = s * strip, vectors = (l.channels - channel + Lanes() - 1) / Lanes();
     if (vectors == kStripVectors) {
-      MultiplyRow<1, kStripVectors>(source, l, row, channel);
+      MultiplyRow<1, kStripVectors, T>(source, l, row, channel);
     } else if (kStripVectors == 4 && vectors == 3) {
-      MultiplyRow<1, 3>(source, l, row, channel);
+      MultiplyRow<1, 3, T>(source, l, row, channel);
     } else if (kStripVectors == 4 && vectors == 2) {
-      MultiplyRow<1, 2>(source, l, row, channel);
+      MultiplyRow<1, 2, T>(source, l, row, channel);
     } else {
-      MultiplyRow<1, 1>(source, l, row, channel);
+      MultiplyRow<1, 1, T>(source, l, row, channel);
     }
 #endif
   }

@@ -13,6 +13,9 @@
 
 #include "aten/cpu/rows/rows.h"
 #include "hwy/highway.h"
+// clang-format off
+#include "aten/cpu/support/narrow-inl.h"
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu {
@@ -30,14 +33,11 @@ HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* p) {
 }
 template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const c10::Half* p) {
-  const hn::Rebind<hwy::float16_t, D> dh;
-  return hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(p)));
+  return LoadFloats(d, p);
 }
 template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const c10::BFloat16* p) {
-  const hn::Rebind<uint16_t, D> dh;
-  const hn::Rebind<uint32_t, D> du;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const uint16_t*>(p)))));
+  return LoadFloats(d, p);
 }
 
 template <class D>

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "aten/cpu/matrix/convolution.h"
+#include "compile/aot/runtime/stored.h"
 
 namespace torch::aot {
 
@@ -16,9 +17,14 @@ struct ConvolutionShape {
 template <class Packed>
 class Convolution {
  public:
-  Convolution(const ConvolutionShape& shape, const char* weight, const char* bias)
-      : call_(described(shape)),
-        packed_(call_, reinterpret_cast<const float*>(weight), reinterpret_cast<const float*>(bias)) {}
+  template <class T>
+  Convolution(const ConvolutionShape& shape, Stored<T> weight, const char* bias)
+      : Convolution(
+            described(shape),
+            expanded(weight, shape.out_channels, shape.in_channels / shape.groups * shape.kernel[0] * shape.kernel[1]),
+            bias) {}
+  Convolution(const ConvolutionShape& shape, Stored<float> weight, const char* bias)
+      : call_(described(shape)), packed_(call_, weight.numbers(), reinterpret_cast<const float*>(bias)) {}
 
   struct Size {
     int64_t height, width;
@@ -36,6 +42,9 @@ class Convolution {
   }
 
  private:
+  Convolution(const at::matrix::Convolution& call, const at::matrix::internal::Floats& weight, const char* bias)
+      : call_(call), packed_(call, weight.data(), reinterpret_cast<const float*>(bias)) {}
+
   static at::matrix::Convolution described(const ConvolutionShape& shape) {
     at::matrix::Convolution c;
     c.channels_last = true;

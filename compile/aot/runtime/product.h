@@ -4,14 +4,16 @@
 #include <cstdint>
 
 #include "aten/cpu/matrix/packed_product.h"
+#include "compile/aot/runtime/stored.h"
 
 namespace torch::aot {
 
+template <class T>
 class Product {
  public:
   /// y = x w^T + bias, w[n, k]; bias[n] or null.
-  Product(int64_t n, int64_t k, const char* w, const char* bias)
-      : packed_(n, k, reinterpret_cast<const float*>(w), reinterpret_cast<const float*>(bias)) {}
+  Product(int64_t n, int64_t k, Stored<T> w, const char* bias)
+      : packed_(n, k, w.numbers(), w.scales(), reinterpret_cast<const float*>(bias)) {}
 
   /// y[m, n] of x[m, k], with `add` like y or null, limited to [low, high]; all dense.
   void run(int64_t m, const char* x, const float* add, float low, float high, char* y) const {
@@ -23,7 +25,7 @@ class Product {
   }
 
  private:
-  at::matrix::PackedProduct packed_;
+  at::matrix::PackedProduct<T> packed_;
 };
 
 }  // namespace torch::aot

@@ -13,9 +13,12 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/norm/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/pool/ops.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/softmax/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace torch::graph::testing {
@@ -50,6 +53,29 @@ Tensor linear_weight(const MakeWeight& make, int64_t out, int64_t in) {
 
 Tensor normal_weight(at::IntArrayRef sizes, double scale, double offset) {
   return at::add(at::mul(at::randn(sizes), scale), offset);
+}
+
+Tensor exact_weight(at::IntArrayRef sizes, double, double) {
+  Tensor numbers = at::round(at::clamp(at::mul(at::randn(sizes), 40), -126, 126));
+  Tensor first = at::select(at::reshape(numbers, {sizes[0], -1}), 1, 0);
+  at::fill_(first, 127);
+  return at::div(numbers, 64);
+}
+
+Model convolutions(const MakeWeight& make) {
+  const auto weight = [&](std::vector<int64_t> sizes) { return make(sizes, 0.1, 0); };
+  const Tensor strided = weight({32, 16, 3, 3}), each = weight({32, 1, 3, 3}), point = weight({48, 32, 1, 1}),
+               dense = weight({64, 48, 3, 3}), head = weight({10, 64}), bias = weight({10});
+  return [=](const Tensor& input) {
+    const auto relu_of = [](const Tensor& x, const Tensor& w, int64_t stride, int64_t groups) {
+      return at::relu(at::conv2d(x, w, {}, {stride, stride}, {w.size(2) / 2, w.size(2) / 2}, {1, 1}, groups));
+    };
+    Tensor x = relu_of(input, strided, 2, 1);
+    x = relu_of(x, each, 1, 32);
+    x = relu_of(x, point, 1, 1);
+    x = relu_of(x, dense, 1, 1);
+    return at::linear(at::mean(x, std::vector<int64_t>{2, 3}), head, bias);
+  };
 }
 
 Model resnet18(const MakeWeight& make) {

@@ -15,6 +15,9 @@ using Model = std::function<at::Tensor(const at::Tensor& input)>;
 
 /// Seeded normal numbers in float32.
 at::Tensor normal_weight(at::IntArrayRef sizes, double scale, double offset);
+/// Seeded multiples of 1/64, of which each row's largest is 127/64: numbers that 16 bits, and bytes with a scale for each
+/// row, hold as they are. The scale and the offset do not count.
+at::Tensor exact_weight(at::IntArrayRef sizes, double scale, double offset);
 
 /// ResNet-18 (K. He et al., "Deep residual learning for image recognition", 2015): float32 [N, 3, 224, 224] to [N,
 /// 1000].
@@ -23,6 +26,8 @@ Model resnet18(const MakeWeight& make);
 Model mobilenet_v2(const MakeWeight& make);
 /// The blocks and the head of a GPT of 4 layers, width 256, 4 heads: float32 [1, 128, 256] to [1, 128, 512].
 Model gpt(const MakeWeight& make);
+/// Convolutions of all kinds, without norms, and a linear layer: float32 [N, 16, 24, 24] to [N, 10].
+Model convolutions(const MakeWeight& make);
 /// Linear layers with relu between them: float32 [N, widths[0]] to [N, widths.back()].
 Model mlp(const MakeWeight& make, std::vector<int64_t> widths);
 
