@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "compile/aot/group_printer.h"
 #include "compile/aot/prepare.h"
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
@@ -23,10 +24,14 @@ struct PrintOptions {
   std::string header = "model.h";
   /// Whether the program contains its weights; else who makes it passes them in.
   bool embed_weights = true;
+  /// What the groups are compiled for, beside the baseline: of "baseline", "SSE4", "AVX2", "AVX3". Empty: what the
+  /// library's own kernels are.
+  std::vector<std::string> targets;
 };
 
 struct PrintedProgram {
   std::string header, source;
+  std::string kernels;  ///< the source of the groups
   std::string weights;  ///< bytes
   std::string report;
   std::set<std::string> families;       ///< whose kernels it calls, of aten/ops
@@ -78,6 +83,8 @@ class Printer {
   int64_t weight(const at::Tensor& constant);
   void node(const graph::Node& node);
   bool kernel_call(const graph::Node& node, std::string& why);
+  void group_step(const graph::Node& invoke);
+  void report(const std::vector<const graph::Node*>& nodes, const graph::Node& last);
   std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);
   std::string new_tensor(const std::string& pointer, const graph::TensorInfo& info, const std::string& moves_with);
   std::string header_text() const;
@@ -85,6 +92,7 @@ class Printer {
   std::string report_text() const;
   int64_t planned_bytes() const;
   std::string checks() const;
+  std::string kernels_name() const { return options_.class_name + "Kernels"; }
   std::string sizes_function(const std::string& name, const graph::TensorInfo& info) const;
 
   const PreparedProgram& program_;
@@ -98,6 +106,8 @@ class Printer {
   std::map<const graph::Value*, size_t> tensors_;   // numbers of tensor objects
   std::map<std::string, size_t> constant_tensors_;  // by place and geometry
   std::map<const void*, int64_t> weight_places_;
+  std::map<std::string, const ProgramGroup*> groups_;  // by their names
+  GroupKernels kernels_;
   std::vector<at::Tensor> held_;
   std::string weights_;
   std::set<std::string> includes_, families_;
