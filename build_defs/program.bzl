@@ -62,6 +62,27 @@ _TOLERANCES = {
     "int8": "5e-2",
 }
 
+# Processors by the compilers' names, and Highway's targets that serve them. The baseline comes with all; of AVX-512 the library
+# has one form.
+ISAS = {
+    "x86-64": [],
+    "nehalem": ["SSE4"],
+    "x86-64-v2": ["SSE4"],
+    "haswell": ["AVX2"],
+    "skylake": ["AVX2"],
+    "x86-64-v3": ["AVX2"],
+    "znver1": ["AVX2"],
+    "znver2": ["AVX2"],
+    "znver3": ["AVX2"],
+    "icelake-server": ["AVX3"],
+    "sapphirerapids": ["AVX3"],
+    "skylake-avx512": ["AVX3"],
+    "x86-64-v4": ["AVX3"],
+    "zen4": ["AVX3"],
+    "znver4": ["AVX3"],
+    "znver5": ["AVX3"],
+}
+
 # What kindling_compile writes beside its --output.
 _OUTPUTS = [
     ".h",
@@ -70,6 +91,7 @@ _OUTPUTS = [
     "_benchmark.cc",
     "_example.S",
     "_example.bin",
+    "_kernels.cc",
     "_tensors.cc",
     "_tensors.h",
     "_test.cc",
@@ -91,6 +113,13 @@ def _kindling_compile_impl(ctx):
     arguments.add("--weight_type=" + ctx.attr.weight_type)
     for symbol, largest in ctx.attr.largest.items():
         arguments.add("--largest=%s:%s" % (symbol, largest))
+    targets = {}
+    for name in ctx.attr.isa:
+        if name not in ISAS:
+            fail("isa: unknown instruction set \"%s\"; known are %s" % (name, ", ".join(sorted(ISAS))))
+        targets.update({target: None for target in ISAS[name]})
+    if ctx.attr.isa:
+        arguments.add("--targets=" + ",".join(["baseline"] + targets.keys()))
     if ctx.attr.narrow:
         arguments.add("--families=" + ",".join(ctx.attr.families))
     ctx.actions.run(
@@ -108,6 +137,7 @@ _kindling_compile = rule(
     attrs = {
         "class_name": attr.string(),
         "families": attr.string_list(),
+        "isa": attr.string_list(),
         "largest": attr.string_dict(),
         "model": attr.label(mandatory = True, allow_single_file = True),
         "model_data": attr.label_list(allow_files = True),
@@ -184,6 +214,7 @@ def kindling_program(
         weights = "embed",
         largest = {},
         families = None,
+        isa = [],
         class_name = None,
         name_space = "programs",
         tolerance = None,
@@ -204,6 +235,9 @@ def kindling_program(
       largest: how large sizes may be that the model has no bound for, {"s0": "128"}.
       families: the families of operators (aten/ops) whose kernels it may call; the build fails with the right list where others are
         needed. By default all: what is not called is not linked either, but it is compiled.
+      isa: the processors that fused groups are compiled for, of ISAS, ["haswell", "zen4"]; which one it runs on is found out at run
+        time. Every other processor of the platform runs the baseline, which is always there. By default what the library's own
+        kernels are compiled for.
       class_name: of the class; by default the name, "mobile_net" as MobileNet.
       name_space: that it is in.
       tolerance: of the test, relative to the largest number of an output; by default for the type of the weights.
@@ -217,6 +251,7 @@ def kindling_program(
         name = name + "_compile",
         class_name = class_name or _class_of(name),
         families = families or [],
+        isa = isa,
         largest = largest,
         model = model,
         model_data = model_data,
@@ -233,7 +268,7 @@ def kindling_program(
     called = OP_FAMILIES if families == None else families
     kd_cc_library(
         name = name,
-        srcs = [name + ".cc"] + ([name + "_weights.S"] if embed else []),
+        srcs = [name + ".cc", name + "_kernels.cc"] + ([name + "_weights.S"] if embed else []),
         hdrs = [name + ".h"],
         copts = ["-ffp-contract=off"],
         tags = tags,
@@ -242,7 +277,7 @@ def kindling_program(
         visibility = visibility,
         deps = [
             Label("//compile/aot/runtime:" + target)
-            for target in ["convolution", "copies", "loops", "matrix", "product", "runtime"] + (["tensors"] if called else [])
+            for target in ["convolution", "copies", "groups", "matrix", "product", "runtime"] + (["tensors"] if called else [])
         ] + [Label("//aten/ops/" + family + end) for family in called for end in ("", ":kernel_headers")],
     )
     kd_cc_library(

@@ -59,8 +59,102 @@ TEST(Prepare, GivesOutputsMemoryOfTheirOwn) {
     ASSERT_TRUE(output.is_value());
     EXPECT_TRUE(seen.insert(output.value()).second);
   }
-  EXPECT_TRUE(contains(print_program(p, {}).source, "at::native::neg") ||
-              contains(print_program(p, {}).source, "loops::neg"));
+  EXPECT_TRUE(contains(print_program(p, {}).kernels, "apply<op::Neg>"));
+}
+
+// Of a program, the lines with `part` in them.
+std::string lines_with(const std::string& text, const char* part) {
+  std::string found;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (contains(line, part)) found += line + "\n";
+    begin = end + 1;
+  }
+  return found;
+}
+
+TEST(Groups, ShareKernelsAndMemory) {
+  const PreparedProgram p =
+      prepare(program(R"(graph f(%x: Tensor<Float, cpu, [4, 6], [6, 1]>, %w: Tensor<Float, cpu, [6], [1]>) {
+    %0: Tensor = aten::mul.Tensor(%x, %w)
+    %1: Tensor = aten::relu(%0)
+    %2: Tensor = aten::sum.dim_IntList(%1, [0], True, None)
+    %3: Tensor = aten::sum.dim_IntList(%1, [1], True, None)
+    %4: Tensor = aten::mul.Tensor(%1, %2)
+    %5: Tensor = aten::relu(%4)
+    %6: Tensor = aten::add.Tensor(%5, %3, 1)
+    %7: Tensor = aten::sum.dim_IntList(%6, [0], True, None)
+    return %7
+  })"));
+  ASSERT_EQ(p.groups.groups.size(), 2u);
+  EXPECT_TRUE(p.groups.refused.empty());
+  const PrintedProgram printed = print_program(p, {});
+  EXPECT_EQ(lines_with(printed.report, "  group"),
+            "  group0: mul.Tensor, relu\n  group1: mul.Tensor, relu, add.Tensor\n");
+  // The second takes the place of what it reads last, which is where the first has put it.
+  EXPECT_EQ(
+      lines_with(printed.source, "char* const data[]"),
+      "    char* const data[] = {m, const_cast<char*>(in_x), const_cast<char*>(in_w)};\n"
+      "    char* const data[] = {m, const_cast<char*>(m), const_cast<char*>(m + 128), const_cast<char*>(m + 192)};\n");
+  EXPECT_TRUE(contains(printed.kernels, "kernel_1")) << printed.kernels;
+}
+
+// What is read behind the row, or read elsewhere in its memory, is not overwritten.
+TEST(Groups, LeaveWhatIsStillRead) {
+  const auto data_of = [](const char* text) {
+    return lines_with(print_program(prepare(program(text)), {}).source, "char* const data[]");
+  };
+  EXPECT_EQ(data_of(R"(graph f(%x: Tensor<Float, cpu, [6, 6], [6, 1]>) {
+    %0: Tensor = aten::mm(%x, %x)
+    %1: Tensor = aten::t(%0)
+    %2: Tensor = aten::add.Tensor(%0, %1, 1)
+    %3: Tensor = aten::mm(%2, %x)
+    return %3
+  })"),
+            "    char* const data[] = {m + 192, const_cast<char*>(m), const_cast<char*>(m)};\n");
+  EXPECT_EQ(data_of(R"(graph f(%x: Tensor<Float, cpu, [6, 6], [6, 1]>) {
+    %0: Tensor = aten::mm(%x, %x)
+    %1: Tensor = aten::softmax.int(%0, -1, None)
+    %2: Tensor = aten::mul.Tensor(%1, %0)
+    %3: Tensor = aten::mm(%2, %x)
+    return %3
+  })"),
+            "    char* const data[] = {m + 192, const_cast<char*>(m)};\n");
+  EXPECT_EQ(data_of(R"(graph f(%x: Tensor<Float, cpu, [6, 6], [6, 1]>) {
+    %0: Tensor = aten::mm(%x, %x)
+    %1: Tensor = aten::mul.Scalar(%0, 0.5)
+    %2: Tensor = aten::softmax.int(%1, -1, None)
+    %3: Tensor = aten::mm(%2, %x)
+    return %3
+  })"),
+            "    char* const data[] = {m, const_cast<char*>(m)};\n");
+}
+
+TEST(Groups, AreCompiledForWhatIsAskedFor) {
+  const PreparedProgram p = prepare(program(R"(graph f(%x: Tensor<Float, cpu, [2, 3], [3, 1]>) {
+    %0: Tensor = aten::neg(%x)
+    return %0
+  })"));
+  EXPECT_FALSE(contains(print_program(p, {}).kernels, "HWY_DISABLED_TARGETS"));
+  PrintOptions options;
+  options.header = "pkg/model.h";
+  options.targets = {"baseline", "AVX2"};
+  const std::string kernels = print_program(p, options).kernels;
+  EXPECT_TRUE(contains(kernels, "#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3)\n"));
+  EXPECT_TRUE(contains(kernels, "#define HWY_TARGET_INCLUDE \"pkg/model_kernels.cc\"\n"));
+}
+
+// Rows that cannot be gone through as such stay one call.
+TEST(Groups, SayWhatTheyDoNotTake) {
+  const PreparedProgram p =
+      prepare(program(R"(graph f(%x: Tensor<Float, cpu, [4, 6], [6, 1]>, %y: Tensor<Float, cpu, [6, 4], [4, 1]>) {
+    %0: Tensor = aten::softmax.int(%x, 0, None)
+    %1: Tensor = aten::cumsum(%x, 1, None)
+    return %0, %1
+  })"));
+  EXPECT_TRUE(p.groups.groups.empty());
+  EXPECT_TRUE(contains(print_program(p, {}).kernels, "It has none"));
 }
 
 TEST(Prepare, SaysWhatItRefuses) {
@@ -163,6 +257,11 @@ TEST(Testing, ComparesOutputs) {
   Output output(sizeof(expected));
   std::memcpy(output.as<float>(), expected, sizeof(expected));
   EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 0), 0);
+  const float zeros[] = {0.0f, -0.0f};
+  Output negative(sizeof(zeros));
+  negative.as<float>()[0] = negative.as<float>()[1] = 0;
+  EXPECT_EQ(negative.compare("z", Element::kFloat, reinterpret_cast<const char*>(zeros), 0), 1);
+  EXPECT_EQ(negative.compare("z", Element::kFloat, reinterpret_cast<const char*>(zeros), 1e-5), 0);
   output.as<float>()[1] = 2.001f;
   EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 1e-3), 0);
   EXPECT_EQ(output.compare("y", Element::kFloat, bytes, 1e-5), 1);

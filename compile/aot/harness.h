@@ -41,6 +41,6 @@ struct PrintedTensors {
 PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions& options, const std::string& header);
 
 /// Puts a file's bytes into a program, under a symbol.
-std::string print_assembly(const std::string& symbol, const std::string& path);
+std::string print_assembly(const std::string& symbol, const std::string& path, const std::string& bytes);
 
 }  // namespace torch::aot

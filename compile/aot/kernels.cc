@@ -1,6 +1,7 @@
 #include "compile/aot/kernels.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "compile/aot/steps.h"
@@ -16,6 +17,12 @@ const kindling::KernelName* find_kernel(std::string_view op) {
   }();
   const auto found = by_name->find(op);
   return found == by_name->end() ? nullptr : found->second;
+}
+
+const kindling::KernelName* find_filling_kernel(std::string_view op) {
+  if (op == "max_pool2d") return find_kernel("max_pool2d_with_indices");
+  if (op == "max_pool3d") return find_kernel("max_pool3d_with_indices");
+  return nullptr;
 }
 
 std::string functional_name(const graph::Node& node) {
@@ -35,8 +42,12 @@ bool may_compute_in_place(const graph::Node& node) {
 
 bool is_printed_whole(const c10::FunctionSchema& op) {
   if (op.name().rfind("aten::", 0) != 0) return false;
-  if (find_step(op.qualified_name()) != nullptr) return true;
-  const kindling::KernelName* kernel = find_kernel(op.qualified_name());
+  const std::string name = op.qualified_name();
+  // What groups compute of elements, though it has parts.
+  static constexpr std::string_view kElements[] = {"relu", "hardtanh", "silu", "hardswish", "hardsigmoid", "gelu"};
+  if (std::find(std::begin(kElements), std::end(kElements), name) != std::end(kElements)) return true;
+  if (find_step(name) != nullptr) return true;
+  const kindling::KernelName* kernel = find_kernel(name);
   return kernel != nullptr && kernel->call == kindling::KernelCall::kFills;
 }
 

@@ -18,6 +18,10 @@ bool may_compute_in_place(const graph::Node& node);
 /// The function that computes "add.Tensor" on the CPU; null where there is none.
 const kindling::KernelName* find_kernel(std::string_view op);
 
+/// One that fills its results and computes a returning operator's as well: with the same arguments, the first result,
+/// and for the second "no tensor" where that is not wanted. Null where there is none.
+const kindling::KernelName* find_filling_kernel(std::string_view op);
+
 /// Whether a call of the operator becomes one step that writes where it is told to: it need not be decomposed.
 bool is_printed_whole(const c10::FunctionSchema& op);
 

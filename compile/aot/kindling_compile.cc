@@ -3,12 +3,13 @@
 //
 //   kindling_compile --model=mlp.pt2 --output=out/mlp --include=pkg/mlp.h --class=Mlp --namespace=programs
 //
-// writes out/mlp.h, .cc (the program), _weights.bin, _weights.S, .txt (a report), _tensors.h, _tensors.cc (over
-// at::Tensor), _example.bin, _example.S, _test.cc, _benchmark.cc.
+// writes out/mlp.h, .cc (the program), _kernels.cc (its fused groups), _weights.bin, _weights.S, .txt (a report),
+// _tensors.h, _tensors.cc (over at::Tensor), _example.bin, _example.S, _test.cc, _benchmark.cc.
 //
 //   --weights=embed|file   whether the program contains its weights (default) or is given them
 //   --largest=s0:128       how large a size may be that the model has no bound for; may be given again
 //   --families=pool,norm   fails where the program calls kernels of other families of operators
+//   --targets=AVX2,AVX3    what fused groups are compiled for beside the baseline: Highway's names SSE4, AVX2, AVX3
 //   --tolerance=1e-4       of the test, relative to the largest number of an output
 #include <cerrno>
 #include <cstdio>
@@ -75,8 +76,8 @@ double parse_number(const std::string& text) {
 }
 
 Arguments parse(const std::vector<std::string>& texts) {
-  static const std::set<std::string> kKnown{"model",     "output",  "include",  "class",
-                                            "namespace", "weights", "families", "tolerance", "weight_type"};
+  static const std::set<std::string> kKnown{"model",   "output",   "include",   "class",   "namespace",
+                                            "weights", "families", "tolerance", "targets", "weight_type"};
   Arguments arguments;
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
@@ -112,6 +113,11 @@ void run(const std::vector<std::string>& texts) {
   TORCH_CHECK_VALUE(weight_type != kWeightTypes.end(), "--weight_type=", arguments.at("weight_type"),
                     ": expected float32, bfloat16, float16 or int8");
   options.weight_type = weight_type->second;
+  for (const std::string& target : split(arguments.get("targets", ""))) {
+    TORCH_CHECK_VALUE(target == "baseline" || target == "SSE4" || target == "AVX2" || target == "AVX3",
+                      "--targets=", target, ": expected SSE4, AVX2 or AVX3");
+    options.targets.push_back(target);
+  }
 
   const c10::NoGradGuard no_grad;
   const ExportedProgram program = ends_with(model, ".onnx") ? onnx::load(model) : load_exported(model);
@@ -136,13 +142,14 @@ void run(const std::vector<std::string>& texts) {
   const std::string suffix = "_" + options.name_space + "_" + options.class_name;
   write(output + ".h", printed.header);
   write(output + ".cc", printed.source);
+  write(output + "_kernels.cc", printed.kernels);
   write(output + "_weights.bin", printed.weights);
-  write(output + "_weights.S", print_assembly("kindling_weights" + suffix, output + "_weights.bin"));
+  write(output + "_weights.S", print_assembly("kindling_weights" + suffix, output + "_weights.bin", printed.weights));
   write(output + ".txt", printed.report);
   write(output + "_tensors.h", tensors.header);
   write(output + "_tensors.cc", tensors.source);
   write(output + "_example.bin", test.bytes);
-  write(output + "_example.S", print_assembly("kindling_example" + suffix, output + "_example.bin"));
+  write(output + "_example.S", print_assembly("kindling_example" + suffix, output + "_example.bin", test.bytes));
   write(output + "_test.cc", test.source);
   write(output + "_benchmark.cc", print_benchmark(prepared, options, examples[0], test));
 }

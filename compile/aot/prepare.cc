@@ -9,6 +9,7 @@
 #include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
 #include "compile/aot/kernels.h"
+#include "compile/group/operators.h"
 #include "graph/ir/text.h"
 #include "graph/passes/channels_last.h"
 #include "graph/passes/common_subexpressions.h"
@@ -69,7 +70,9 @@ class Preparing {
     propagate();
     if (!program_.functional) functionalize();
     note("batch norms folded", graph::fold_batch_norm(*result_.graph));
-    const auto without_kernel = [](const c10::OperatorHandle& op) {
+    const bool keeps_norms = layer_norms_are_rows();
+    const auto without_kernel = [&](const c10::OperatorHandle& op) {
+      if (keeps_norms && op.schema().name() == "aten::layer_norm") return false;
       return graph::is_decomposable(op) && !is_printed_whole(op.schema());
     };
     note("decomposed", graph::decompose(*result_.graph, without_kernel));
@@ -83,10 +86,7 @@ class Preparing {
     check();
     result_.fusions = find_fusions(*result_.graph);
     note("steps fused into convolutions", {static_cast<int64_t>(result_.fusions.runs_with.size()), {}});
-    note("in place", graph::reinplace(*result_.graph, [&](const Node& node) {
-           return may_compute_in_place(node) && result_.fusions.runs_with.count(&node) == 0 &&
-                  result_.fusions.groups.count(&node) == 0;
-         }));
+    fuse_groups();
     bound_symbols();
     name_outputs();
     return std::move(result_);
@@ -233,6 +233,33 @@ class Preparing {
       if (!refused.empty()) refused += "\n  " + note;
     }
     TORCH_CHECK_VALUE(refused.empty(), "the program cannot be compiled ahead of time:", refused);
+  }
+
+  // Whether groups compute all of them.
+  bool layer_norms_are_rows() const {
+    bool all = true;
+    result_.graph->for_nodes([&](const Node* node) {
+      if (!node->calls("aten::layer_norm")) return;
+      const std::optional<compiler::Lowered> lowered = compiler::lower(*node);
+      all = all && lowered.has_value() && lowered->row.has_value() && lowered->row->dims == 1 &&
+            compiler::register_type(lowered->row->dtype) == lowered->row->dtype;
+      for (size_t i = 2; all && i < 4; ++i) {
+        const std::optional<TensorInfo> part = compiler::tensor_info(node->operand(i));
+        all = !part.has_value() || (part->dtype == lowered->row->dtype && graph::is_row_major(*part));
+      }
+    });
+    return all;
+  }
+
+  void fuse_groups() {
+    std::set<const Node*> taken;
+    for (const auto& [node, last] : result_.fusions.runs_with) taken.insert({node, last});
+    result_.groups = find_groups(*result_.graph, taken);
+    int64_t nodes = 0;
+    for (const ProgramGroup& group : result_.groups.groups) {
+      for ([[maybe_unused]] const Node* node : group.part.graph->block()) ++nodes;
+    }
+    note("operators in groups", {nodes, {}});
   }
 
   void bound_symbols() {

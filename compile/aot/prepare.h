@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compile/aot/fusion.h"
+#include "compile/aot/groups.h"
 #include "export/exported_program.h"
 #include "graph/ir/graph.h"
 
@@ -23,6 +24,7 @@ struct PreparedProgram {
   /// has an info, every symbol a range.
   std::unique_ptr<graph::Graph> graph;
   Fusions fusions;
+  FoundGroups groups;
   std::vector<std::string> inputs;   ///< valid C++ names, different from each other
   std::vector<std::string> outputs;  ///< the same
   /// Of the program's user inputs in a row, the places of the graph's.

@@ -33,8 +33,22 @@ std::string byte_offset(const std::string& base, const IntExpr& bytes) {
   return bytes == IntExpr(0) ? base : base + " + " + print(bytes);
 }
 
+const ProgramGroup* find_group(const PreparedProgram& program, const Node& node) {
+  for (const ProgramGroup& group : program.groups.groups) {
+    if (node.kind() == Node::Kind::kInvoke && group.part.graph->name() == node.name()) return &group;
+  }
+  return nullptr;
+}
+
 graph::PlanOptions plan_options(const PreparedProgram& program, const std::map<std::string, int64_t>& largest) {
   graph::PlanOptions options;
+  options.places = [](const Node&) { return true; };
+  options.may_replace = [&](const Node& node, size_t result, size_t operand) {
+    const ProgramGroup* const group = find_group(program, node);
+    if (group != nullptr) return may_replace(group->part.group, group->plan, result, operand);
+    return operand == 0 && node.kind() == Node::Kind::kCall && may_compute_in_place(node) &&
+           program.fusions.groups.count(&node) == 0;
+  };
   options.runs_with = program.fusions.runs_with;
   options.alignment = kAlignment;
   options.outputs = false;
@@ -76,7 +90,9 @@ Printer::Printer(const PreparedProgram& program, const PrintOptions& options)
     : program_(program),
       options_(options),
       plan_(graph::plan_memory(*program.graph, plan_options(program, largest_of(*program.graph)))),
-      largest_(largest_of(*program.graph)) {}
+      largest_(largest_of(*program.graph)) {
+  for (const ProgramGroup& group : program.groups.groups) groups_[group.part.graph->name()] = &group;
+}
 
 TensorInfo Printer::info(const Operand& operand) const {
   if (operand.is_constant()) return graph::info_of(operand.constant().toTensor());
@@ -400,6 +416,14 @@ bool Printer::kernel_call(const Node& node, std::string& why) {
     line(function + "(" + joined(texts, ", ") + ");");
     return true;
   }
+  if (const kindling::KernelName* filling = find_filling_kernel(functional_name(node))) {
+    texts.push_back(tensor(node.result()));
+    line("{");
+    line("  at::Tensor none;");
+    line(std::string("  at::native::") + filling->function + "(" + joined(texts, ", ") + ", none);");
+    line("}");
+    return true;
+  }
   if (kernel->call == kindling::KernelCall::kReturnsOnCpu) texts.push_back("true");
   allocating_.push_back(graph::print_node(node));
   std::vector<std::string> names;
@@ -453,6 +477,7 @@ void Printer::node(const Node& node) {
     places_[node.result()] = {Where::kWeights, 0, weight(stack.at(0).toTensor())};
     return;
   }
+  if (node.kind() == Node::Kind::kInvoke) return group_step(node);
   // Views are a matter of places, lists of what takes them.
   if (node.kind() != Node::Kind::kCall || graph::is_view(node)) return;
   const bool is_number = node.result_count() > 0 && node.result()->expr() != nullptr;
@@ -465,13 +490,18 @@ void Printer::node(const Node& node) {
   for (const Node* one : nodes) line("// " + graph::print_node(*one));
   const bool done = (step != nullptr && step(*this, node)) || (nodes.size() == 1 && kernel_call(node, why));
   TORCH_CHECK_NOT_IMPLEMENTED(done, graph::print_node(node), ": ", why);
+  report(nodes, node);
+}
+
+// What the step that was just printed does.
+void Printer::report(const std::vector<const Node*>& nodes, const Node& last) {
   all_operations_ = all_operations_ + operations_;
   for (const Node* one : nodes) report_ += graph::print_node(*one) + "\n";
   report_ += "    ";
-  for (size_t i = 0; i < node.result_count(); ++i) {
-    if (node.result(i)->info() == nullptr) continue;
+  for (size_t i = 0; i < last.result_count(); ++i) {
+    if (last.result(i)->info() == nullptr) continue;
     report_ +=
-        std::string(c10::toString(node.result(i)->info()->dtype)) + " " + print(node.result(i)->info()->sizes) + " ";
+        std::string(c10::toString(last.result(i)->info()->dtype)) + " " + print(last.result(i)->info()->sizes) + " ";
   }
   report_ += operations_ == IntExpr(0) ? "\n" : operations_.str() + " operations\n";
 }
@@ -496,6 +526,8 @@ PrintedProgram Printer::run() {
   PrintedProgram printed;
   printed.header = header_text();
   printed.source = source_text();
+  printed.kernels = kernels_.source(options_.header.substr(0, options_.header.rfind(".h")) + "_kernels.cc",
+                                    options_.name_space + "::" + kernels_name(), options_.targets);
   printed.report = report_text();
   printed.weights = std::move(weights_);
   printed.families = families_;

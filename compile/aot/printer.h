@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "compile/aot/group_printer.h"
 #include "compile/aot/prepare.h"
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
@@ -26,10 +27,14 @@ struct PrintOptions {
   /// What the constant matrices of products and the filters of convolutions are stored as: Float, BFloat16, Half, or
   /// Char, which has a scale for each output channel. Other weights stay what they are.
   c10::ScalarType weight_type = c10::ScalarType::Float;
+  /// What the groups are compiled for, beside the baseline: of "baseline", "SSE4", "AVX2", "AVX3". Empty: what the
+  /// library's own kernels are.
+  std::vector<std::string> targets;
 };
 
 struct PrintedProgram {
   std::string header, source;
+  std::string kernels;  ///< the source of the groups
   std::string weights;  ///< bytes
   std::string report;
   std::set<std::string> families;       ///< whose kernels it calls, of aten/ops
@@ -85,6 +90,8 @@ class Printer {
   int64_t weight(const at::Tensor& constant);
   void node(const graph::Node& node);
   bool kernel_call(const graph::Node& node, std::string& why);
+  void group_step(const graph::Node& invoke);
+  void report(const std::vector<const graph::Node*>& nodes, const graph::Node& last);
   std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);
   std::string new_tensor(const std::string& pointer, const graph::TensorInfo& info, const std::string& moves_with);
   std::string header_text() const;
@@ -92,6 +99,7 @@ class Printer {
   std::string report_text() const;
   int64_t planned_bytes() const;
   std::string checks() const;
+  std::string kernels_name() const { return options_.class_name + "Kernels"; }
   std::string sizes_function(const std::string& name, const graph::TensorInfo& info) const;
 
   const PreparedProgram& program_;
@@ -106,6 +114,8 @@ class Printer {
   std::map<std::string, size_t> constant_tensors_;  // by place and geometry
   std::map<const void*, int64_t> weight_places_;
   std::map<const void*, std::string> stored_;
+  std::map<std::string, const ProgramGroup*> groups_;  // by their names
+  GroupKernels kernels_;
   std::vector<at::Tensor> held_;
   std::string weights_;
   std::set<std::string> includes_, families_;

@@ -160,6 +160,9 @@ std::string Printer::source_text() const {
     if (path.find('/') != std::string::npos) text += include_line(path);
   }
   if (options_.embed_weights) text += "\nextern \"C\" const char " + symbol + "[];\n";
+  if (!kernels_.empty()) {
+    text += "\nnamespace " + options_.name_space + "::" + kernels_name() + " {\n" + kernels_.declarations() + "}\n";
+  }
   const bool dynamic = !largest_.empty();
   text += "\nnamespace " + options_.name_space + " {\n\nclass " + name + "::Shared {\n public:\n";
   text +=
@@ -217,10 +220,19 @@ std::string Printer::report_text() const {
   text += "\narena: " + std::to_string(plan_.layout.bytes) + " bytes (no plan has less than " +
           std::to_string(plan_.layout.lower_bound) +
           "; one tensor beside the other: " + std::to_string(plan_.unshared_bytes) + "), and " +
-          std::to_string(scratch_bytes_) + " that one step uses at a time\nweights: " + std::to_string(weights_.size()) + " bytes\noperations: " + all_operations_.str() + "\n";
+          std::to_string(scratch_bytes_) +
+          " that one step uses at a time\nweights: " + std::to_string(weights_.size()) +
+          " bytes\noperations: " + all_operations_.str() + "\n";
   std::vector<std::string> families(families_.begin(), families_.end());
   text += "families of operators: " + (families.empty() ? "none" : joined(families, " ")) + "\n";
-  text += "matrices and filters: " + stored_type() + "\npasses: " + joined(program_.notes, ", ") + "\n\nsteps\n" + report_;
+  text += "matrices and filters: " + stored_type() + "\npasses: " + joined(program_.notes, ", ") + "\n";
+  if (!program_.groups.groups.empty()) text += "\ngroups\n";
+  for (const ProgramGroup& group : program_.groups.groups) {
+    text += "  " + group.part.graph->name() + ": " + operators_of(*group.part.graph) + "\n";
+  }
+  if (!program_.groups.refused.empty()) text += "\nnot in groups\n";
+  for (const std::string& refused : program_.groups.refused) text += "  " + refused + "\n";
+  text += "\nsteps\n" + report_;
   if (!allocating_.empty()) text += "\nsteps that allocate\n" + joined(allocating_, "\n") + "\n";
   return text;
 }

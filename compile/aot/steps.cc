@@ -18,44 +18,14 @@ using c10::IValue;
 using c10::ScalarType;
 using graph::IntExpr;
 using graph::is_constant_tensor;
-using graph::is_one;
 using graph::Node;
 using graph::Operand;
 using graph::TensorInfo;
-
-bool is_floating(ScalarType dtype) {
-  return dtype == ScalarType::Float || dtype == ScalarType::Double;
-}
 
 IntExpr numel(const TensorInfo& info) {
   IntExpr n = 1;
   for (const IntExpr& size : info.sizes) n = n * size;
   return n;
-}
-
-// --- element by element ---
-
-// A loop over dense tensors of one shape and dtype.
-bool loop(Printer& printer, const Node& node, const char* op, const std::vector<Operand>& inputs,
-          const std::vector<double>& numbers) {
-  const TensorInfo out = *node.result()->info();
-  if (!is_floating(out.dtype) || !graph::is_row_major(out)) return false;
-  for (const Operand& input : inputs) {
-    if (!input.is_value() && !is_constant_tensor(input)) return false;
-    const TensorInfo in = printer.info(input);
-    if (in.dtype != out.dtype || in.sizes != out.sizes || !graph::is_row_major(in)) return false;
-  }
-  const bool wide = out.dtype == ScalarType::Double;
-  const std::string type = wide ? "double" : "float";
-  printer.include("compile/aot/runtime/loops.h");
-  std::vector<std::string> data{printer.pointer(node.result())}, params;
-  for (const Operand& input : inputs) data.push_back(printer.pointer(input));
-  for (const double number : numbers) params.push_back("static_cast<" + type + ">(" + print_double(number) + ")");
-  const std::string op_name = std::string("at::cpu::loops::") + op + (wide ? ".float64" : ".float32");
-  printer.line("torch::aot::loop<" + type + ">(" + op_name + ", " + braces(params) + ", " + print(numel(out)) + ", " +
-               joined(data, ", ") + ");");
-  printer.count(numel(out));
-  return true;
 }
 
 std::optional<double> number(const Operand& operand) {
@@ -65,42 +35,6 @@ std::optional<double> number(const Operand& operand) {
   if (v.isDouble()) return v.toDouble();
   return std::nullopt;
 }
-
-template <const char* const& Op>
-bool unary(Printer& printer, const Node& node) {
-  return loop(printer, node, Op, {node.operand(0)}, {});
-}
-template <const char* const& Op>
-bool binary(Printer& printer, const Node& node) {
-  return loop(printer, node, Op, {node.operand(0), node.operand(1)}, {});
-}
-
-bool relu(Printer& printer, const Node& node) {
-  return loop(printer, node, "clamp_min", {node.operand(0)}, {0});
-}
-bool hardtanh(Printer& printer, const Node& node) {
-  const auto low = number(node.operand(1)), high = number(node.operand(2));
-  return low.has_value() && high.has_value() && loop(printer, node, "clamp", {node.operand(0)}, {*low, *high});
-}
-bool add(Printer& printer, const Node& node) {
-  return is_one(node.argument("alpha")) && loop(printer, node, "add", {node.operand(0), node.operand(1)}, {});
-}
-bool sub(Printer& printer, const Node& node) {
-  return is_one(node.argument("alpha")) && loop(printer, node, "sub", {node.operand(0), node.operand(1)}, {});
-}
-bool gelu(Printer& printer, const Node& node) {
-  const Operand& how = node.argument("approximate");
-  if (!how.is_constant() || !how.constant().isString()) return false;
-  return loop(printer, node, how.constant().toStringRef() == "tanh" ? "gelu_tanh" : "gelu", {node.operand(0)}, {});
-}
-
-constexpr const char* kSigmoid = "sigmoid";
-constexpr const char* kTanh = "tanh";
-constexpr const char* kSilu = "silu";
-constexpr const char* kHardswish = "hardswish";
-constexpr const char* kHardsigmoid = "hardsigmoid";
-constexpr const char* kMul = "mul";
-constexpr const char* kDiv = "div";
 
 // --- copies ---
 
@@ -119,6 +53,25 @@ bool clone(Printer& printer, const Node& node) {
   printer.include("compile/aot/runtime/copies.h");
   printer.line("torch::aot::copy(" + view(printer, printer.pointer(node.result()), out) + ", " +
                view(printer, printer.pointer(node.operand(0)), in) + ");");
+  return true;
+}
+
+// One number everywhere.
+bool full(Printer& printer, const Node& node) {
+  const TensorInfo out = *node.result()->info();
+  const Operand& value = node.argument("fill_value");
+  if (!value.is_constant() || !value.constant().isScalar() || !graph::is_row_major(out)) return false;
+  const c10::Scalar number = value.constant().toScalar();
+  const bool floating = out.dtype == ScalarType::Float || out.dtype == ScalarType::Double;
+  const bool whole = c10::isIntegralType(out.dtype, true) && number.isIntegral(true);
+  if (!(floating && !number.isComplex()) && !whole) return false;
+  const std::string type = out.dtype == ScalarType::Bool ? "uint8_t" : element_type(out.dtype);
+  const std::string text = floating                        ? print_double(number.toDouble())
+                           : out.dtype == ScalarType::Bool ? (number.toBool() ? "1" : "0")
+                                                           : print(number.toLong());
+  printer.include("algorithm");
+  printer.line("std::fill_n(reinterpret_cast<" + type + "*>(" + printer.pointer(node.result()) + "), " +
+               print(numel(out)) + ", static_cast<" + type + ">(" + text + "));");
   return true;
 }
 
@@ -152,21 +105,10 @@ Step find_step(std::string_view op) {
       {"linear", product_step},
       {"mm", product_step},
       {"addmm", product_step},
-      {"relu", relu},
-      {"hardtanh", hardtanh},
-      {"add.Tensor", add},
-      {"sub.Tensor", sub},
-      {"mul.Tensor", binary<kMul>},
-      {"div.Tensor", binary<kDiv>},
-      {"sigmoid", unary<kSigmoid>},
-      {"tanh", unary<kTanh>},
-      {"silu", unary<kSilu>},
-      {"hardswish", unary<kHardswish>},
-      {"hardsigmoid", unary<kHardsigmoid>},
-      {"gelu", gelu},
       {"clone", clone},
       {"_to_copy", clone},
       {"cat", cat},
+      {"full", full},
   };
   const auto found = steps->find(op);
   return found == steps->end() ? nullptr : found->second;

@@ -74,9 +74,8 @@ class Describing {
  private:
   Ref input(const Operand& operand) {
     if (operand.is_value()) return refs_.at(operand.value());
-    const auto [place, fresh] =
-        constants_.try_emplace(operand.constant().unsafe_tensor_impl(),
-                               Ref{Ref::Kind::kInput, static_cast<uint32_t>(group_.inputs.size())});
+    const auto [place, fresh] = constants_.try_emplace(
+        operand.constant().unsafe_tensor_impl(), Ref{Ref::Kind::kInput, static_cast<uint32_t>(group_.inputs.size())});
     if (fresh) group_.inputs.push_back({*tensor_info(operand), operand.constant()});
     return place->second;
   }
@@ -124,6 +123,7 @@ class Candidates {
   Candidates(const Graph& graph, const FuseOptions& options) : aliases_(graph), options_(options) {}
 
   bool takes(const Node& node) {
+    if (options_.allows && !options_.allows(node)) return false;
     const std::optional<Lowered> lowered = lower(node);
     if (!lowered.has_value() || touches_written(node)) return false;
     if (!lowered->row.has_value()) return true;

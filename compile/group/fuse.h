@@ -1,6 +1,7 @@
 // Finds what can be computed together: pointwise operators, and functions of rows between them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct FuseOptions {
   size_t max_operands = 24;  ///< tensors that a group reads and writes
   bool rows = true;          ///< whether functions of rows are taken
   std::string name = "fused";
+  std::function<bool(const graph::Node&)> allows = nullptr;  ///< which nodes may be taken; null: all
 };
 
 /// A part of a graph that is one group. The graph invokes it (Node::Kind::kInvoke) by the name that `graph` has, with

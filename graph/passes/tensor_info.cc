@@ -1,5 +1,6 @@
 #include "graph/passes/tensor_info.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -10,6 +11,8 @@ namespace {
 
 bool has_strides(const TensorInfo& info, c10::ArrayRef<size_t> innermost_first) {
   if (info.strides.size() != info.sizes.size()) return false;
+  // Without elements any strides are those of elements side by side.
+  if (std::find(info.sizes.begin(), info.sizes.end(), IntExpr(0)) != info.sizes.end()) return true;
   IntExpr expected = 1;
   for (const size_t d : innermost_first) {
     if (info.sizes[d] == IntExpr(1)) continue;

@@ -43,6 +43,7 @@ class Planning {
     }
     read(block.outputs());
     if (!options_.outputs) leave_out(block.outputs());
+    if (options_.may_replace) replace();
     plan_.layout = lay_out(plan_.buffers, options_.alignment);
     for (const Buffer& buffer : plan_.buffers) plan_.unshared_bytes = sum(plan_.unshared_bytes, buffer.bytes);
     return std::move(plan_);
@@ -63,6 +64,67 @@ class Planning {
       for (const size_t i : buffers(operand)) plan_.buffers[i].last = step_;
     }
   }
+  // Results take the places of operands that end where they begin.
+  void replace() {
+    std::vector<size_t> at(plan_.buffers.size());
+    std::iota(at.begin(), at.end(), size_t{0});
+    int64_t step = 0;
+    for (const Node* node : graph_.block()) {
+      // What runs with it may read the operand in another way.
+      const bool alone = joined_.count(node) == 0;
+      for (size_t i = 0; alone && i < node->result_count(); ++i) {
+        const std::vector<size_t>& own = plan_.values.at(node->result(i));
+        if (own.size() != 1 || node->result(i)->info() == nullptr) continue;
+        Buffer& buffer = plan_.buffers[own[0]];
+        if (buffer.bytes == 0 || buffer.first != step || at[own[0]] != own[0]) continue;
+        for (size_t k = 0; k < node->operands().size(); ++k) {
+          const std::optional<size_t> place = replaceable(*node, i, k, at);
+          if (!place.has_value() || plan_.buffers[*place].last != step || plan_.buffers[*place].bytes != buffer.bytes ||
+              !options_.may_replace(*node, i, k)) {
+            continue;
+          }
+          plan_.buffers[*place].last = buffer.last;
+          buffer.bytes = 0;
+          at[own[0]] = *place;
+          break;
+        }
+      }
+      ++step;
+    }
+    for (auto& [value, own] : plan_.values) {
+      for (size_t& buffer : own) buffer = at[buffer];
+    }
+  }
+  // The buffer of an operand whose elements lie as the result's, as do those of all operands in it.
+  std::optional<size_t> replaceable(const Node& node, size_t result, size_t k, const std::vector<size_t>& at) const {
+    const TensorInfo& wanted = *node.result(result)->info();
+    const auto buffer_of = [&](const Operand& operand) -> std::optional<size_t> {
+      if (!operand.is_value()) return std::nullopt;
+      const std::vector<size_t>& own = plan_.values.at(operand.value());
+      return own.size() == 1 ? std::optional<size_t>(at[own[0]]) : std::nullopt;
+    };
+    const std::optional<size_t> place = buffer_of(node.operand(k));
+    if (!place.has_value()) return std::nullopt;
+    for (size_t i = 0; i < node.result_count(); ++i) {
+      const std::vector<size_t>& own = plan_.values.at(node.result(i));
+      if (std::any_of(own.begin(), own.end(), [&](size_t buffer) { return at[buffer] == *place; })) return std::nullopt;
+    }
+    for (const Operand& operand : node.operands()) {
+      if (!operand.is_value()) {
+        if (operand.is_list()) return std::nullopt;
+        continue;
+      }
+      const std::vector<size_t> all = plan_.values.at(operand.value());
+      if (std::none_of(all.begin(), all.end(), [&](size_t buffer) { return at[buffer] == *place; })) continue;
+      const TensorInfo* const info = operand.value()->info();
+      if (info == nullptr || !(info->sizes == wanted.sizes) || !(info->strides == wanted.strides) ||
+          !(info->storage_offset == wanted.storage_offset) ||
+          c10::elementSize(info->dtype) != c10::elementSize(wanted.dtype)) {
+        return std::nullopt;
+      }
+    }
+    return place;
+  }
   // The caller has memory for what is returned.
   void leave_out(c10::ArrayRef<Operand> outputs) {
     for (const Operand& operand : outputs) {
@@ -82,7 +144,10 @@ class Planning {
       for (size_t i = 0; i < node.result_count(); ++i) plan_.values[node.result(i)];
       return;
     }
-    for (const Node* one : joined_[&node]) read(one->operands());
+    const auto joined = joined_.find(&node);
+    if (joined != joined_.end()) {
+      for (const Node* one : joined->second) read(one->operands());
+    }
     read(node.operands());
     switch (node.kind()) {
       case Kind::kCall:

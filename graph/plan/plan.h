@@ -45,6 +45,9 @@ struct PlanOptions {
   /// Whether a node's new tensors lie in the arena; others have buffers of no bytes. Null: all do. Where it is there,
   /// graphs may invoke functions, of which is taken that they give new tensors, of the infos that their results have.
   std::function<bool(const Node&)> places;
+  /// Whether a node may compute a result in the memory of an operand, a tensor of the same sizes, strides and element
+  /// size that nothing reads later. Null: none may.
+  std::function<bool(const Node& node, size_t result, size_t operand)> may_replace;
 };
 
 struct Plan {

@@ -165,7 +165,7 @@ TEST(Plan, MobileNetV2MeetsTheLowerBound) {
 }
 
 TEST(Plan, GptMeetsTheLowerBound) {
-  const Plan plan = planned("GPT", testing::gpt(on_meta), {1, 128, 256});
+  const Plan plan = planned("GPT", testing::gpt(on_meta, /*spelled_out=*/true), {1, 128, 256});
   EXPECT_EQ(plan.layout.bytes, plan.layout.lower_bound);
 }
 
@@ -190,6 +190,44 @@ TEST(Plan, NodesThatRunWithOthers) {
   EXPECT_EQ(plan.buffers.size(), 3u);
   EXPECT_EQ(plan.buffers[0].last, 3);
   EXPECT_EQ(plan.layout.bytes, 3 * 256);
+}
+
+// A result takes the place of an operand that ends, if that lies as it does and is read in no other way.
+TEST(Plan, ResultsReplaceOperands) {
+  const auto buffers = [](const char* text, bool outputs) {
+    const auto graph = parse(text);
+    propagate_shapes(*graph);
+    PlanOptions options;
+    options.outputs = outputs;
+    options.may_replace = [](const Node&, size_t, size_t) { return true; };
+    const Plan plan = plan_memory(*graph, options);
+    std::vector<size_t> of;
+    for (const Node* node : graph->block()) of.push_back(plan.buffers_of(node->result()).at(0));
+    return of;
+  };
+  // A chain, but not what is read later, and not what is returned to the caller's memory.
+  EXPECT_EQ(buffers(R"(graph f(%x: Tensor<Float, cpu, [4, 16], [16, 1]>) {
+    %0: Tensor = aten::exp(%x)
+    %1: Tensor = aten::neg(%0)
+    %2: Tensor = aten::tanh(%1)
+    %3: Tensor = aten::add.Tensor(%1, %2, 1)
+    %4: Tensor = aten::neg(%3)
+    return %4
+  })",
+                    false),
+            (std::vector<size_t>{0, 0, 2, 0, 4}));
+  // Other sizes, strides, element sizes, and an operand that is read transposed.
+  EXPECT_EQ(buffers(R"(graph f(%x: Tensor<Float, cpu, [4, 4], [4, 1]>) {
+    %0: Tensor = aten::exp(%x)
+    %1: Tensor = aten::t(%0)
+    %2: Tensor = aten::add.Tensor(%0, %1, 1)
+    %3: Tensor = aten::gt.Scalar(%2, 0)
+    %4: Tensor = aten::logical_not(%3)
+    %5: Tensor = aten::sum.dim_IntList(%4, [0], False, None)
+    return %5
+  })",
+                    true),
+            (std::vector<size_t>{0, 0, 1, 2, 2, 4}));
 }
 
 }  // namespace

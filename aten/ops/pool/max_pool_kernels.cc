@@ -352,10 +352,11 @@ std::array<TensorSpec, 2> max_pool2d_with_indices_meta(const Tensor& self, IntAr
                                                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   return max_specs("max_pool2d", pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode), self);
 }
+// Without indices where that is no tensor: programs compiled ahead of time have memory for the maxima alone.
 void max_pool2d_with_indices_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                                  IntArrayRef dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
   const PoolGeometry g = pool_geometry("max_pool2d", 2, self, kernel_size, stride, padding, dilation, ceil_mode);
-  max_forward("max_pool2d", g, pool_columns(g), self, out, &indices, window_of);
+  max_forward("max_pool2d", g, pool_columns(g), self, out, indices.defined() ? &indices : nullptr, window_of);
 }
 
 Tensor max_pool3d_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
@@ -369,7 +370,7 @@ std::array<TensorSpec, 2> max_pool3d_with_indices_meta(const Tensor& self, IntAr
 void max_pool3d_with_indices_cpu(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                                  IntArrayRef dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
   const PoolGeometry g = pool_geometry("max_pool3d", 3, self, kernel_size, stride, padding, dilation, ceil_mode);
-  max_forward("max_pool3d", g, pool_columns(g), self, out, &indices, window_of);
+  max_forward("max_pool3d", g, pool_columns(g), self, out, indices.defined() ? &indices : nullptr, window_of);
 }
 
 TensorSpec max_pool2d_with_indices_backward_meta(const Tensor& grad_output, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,

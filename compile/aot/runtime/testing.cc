@@ -122,7 +122,8 @@ int Output::compare(const char* name, Element element, const char* expected, dou
     const double a = value_at(element, got + i * item), b = value_at(element, expected + i * item);
     if (std::memcmp(got + i * item, expected + i * item, item) == 0 || (std::isnan(a) && std::isnan(b))) continue;
     const double difference = std::fabs(a - b);
-    if (!(difference <= allowed)) {
+    // Without a tolerance a zero's sign counts, too.
+    if (!(difference <= allowed) || tolerance == 0) {
       std::printf("%s: element %zu is %.9g, expected %.9g within %.3g\n", name, i, a, b, allowed);
       return 1;
     }

@@ -36,8 +36,8 @@ class Output {
   T* as() const {
     return static_cast<T*>(data_);
   }
-  /// 0 where every number is within `tolerance` times the largest of `expected`, and nothing was written behind; else
-  /// 1, and a line that says what differs. Prints the largest difference.
+  /// 0 where every number is within `tolerance` times the largest of `expected` (0: has the same bits, or both are
+  /// NaN), and nothing was written behind; else 1, and a line that says what differs. Prints the largest difference.
   int compare(const char* name, Element element, const char* expected, double tolerance) const;
 
  private:

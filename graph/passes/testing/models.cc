@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aten/ops/activation/ops.h"
+#include "aten/ops/attention/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/conv/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -154,7 +155,7 @@ Model mobilenet_v2(const MakeWeight& make) {
   };
 }
 
-Model gpt(const MakeWeight& make) {
+Model gpt(const MakeWeight& make, bool spelled_out) {
   constexpr int64_t kLayers = 4, kWidth = 256, kHeads = 4;
   struct Layer {
     explicit Layer(const MakeWeight& make)
@@ -182,10 +183,15 @@ Model gpt(const MakeWeight& make) {
       const Tensor y = at::layer_norm(x, {kWidth}, l.norm1, l.shift1);
       std::vector<Tensor> parts = at::split(at::linear(y, l.qkv, l.qkv_bias), kWidth, 2);
       for (Tensor& part : parts) part = at::transpose(at::view(part, {batch, tokens, kHeads, kWidth / kHeads}), 1, 2);
-      Tensor scores = at::mul(at::matmul(parts[0], at::transpose(parts[1], 2, 3)), 0.125);
-      const Tensor mask = at::triu(at::ones({tokens, tokens}, input.options().dtype(at::kBool)), 1);
-      scores = at::masked_fill(scores, mask, -1e9);
-      const Tensor attended = at::matmul(at::softmax(scores, 3), parts[2]);
+      Tensor attended;
+      if (spelled_out) {
+        Tensor scores = at::mul(at::matmul(parts[0], at::transpose(parts[1], 2, 3)), 0.125);
+        const Tensor mask = at::triu(at::ones({tokens, tokens}, input.options().dtype(at::kBool)), 1);
+        scores = at::masked_fill(scores, mask, -1e9);
+        attended = at::matmul(at::softmax(scores, 3), parts[2]);
+      } else {
+        attended = at::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0, true);
+      }
       const Tensor merged = at::reshape(at::transpose(attended, 1, 2), {batch, tokens, kWidth});
       x = at::add(x, at::linear(merged, l.out, l.out_bias));
       const Tensor z = at::layer_norm(x, {kWidth}, l.norm2, l.shift2);

@@ -24,8 +24,9 @@ at::Tensor exact_weight(at::IntArrayRef sizes, double scale, double offset);
 Model resnet18(const MakeWeight& make);
 /// MobileNetV2 (M. Sandler et al., 2018): the same sizes.
 Model mobilenet_v2(const MakeWeight& make);
-/// The blocks and the head of a GPT of 4 layers, width 256, 4 heads: float32 [1, 128, 256] to [1, 128, 512].
-Model gpt(const MakeWeight& make);
+/// The blocks and the head of a GPT of 4 layers, width 256, 4 heads: float32 [1, 128, 256] to [1, 128, 512]. Its attention
+/// is scaled_dot_product_attention, or spelled out in products and a softmax.
+Model gpt(const MakeWeight& make, bool spelled_out = false);
 /// Convolutions of all kinds, without norms, and a linear layer: float32 [N, 16, 24, 24] to [N, 10].
 Model convolutions(const MakeWeight& make);
 /// Linear layers with relu between them: float32 [N, widths[0]] to [N, widths.back()].
