@@ -85,7 +85,7 @@ struct ModuleHooks final : HookSet {
   std::vector<ComputedMember> computed;
   std::vector<std::string> without_member;
   // What is called in place of forward, and what is kept with the module (replacement.h).
-  TensorsCall instead;
+  std::shared_ptr<const TensorsCall> instead;
   std::map<std::type_index, std::shared_ptr<const void>> attached;
 };
 

@@ -76,8 +76,8 @@ class Run {
     }
     const ModuleHooks* const own = hooks_of(module_);
     if (own != nullptr && own->instead != nullptr) {
-      const TensorsCall instead = own->instead;
-      Tensors results = instead(inputs_);
+      const std::shared_ptr<const TensorsCall> instead = own->instead;
+      Tensors results = (*instead)(inputs_);
       call_.set_result(results);
     } else {
       if (own != nullptr && !own->computed.empty()) refresh_tensors(module_);

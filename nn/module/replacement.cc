@@ -7,7 +7,8 @@
 namespace torch::nn {
 
 void call_instead(Module& module, TensorsCall call) {
-  detail::hooks_for_tensors(module).instead = std::move(call);
+  detail::hooks_for_tensors(module).instead =
+      call == nullptr ? nullptr : std::make_shared<const TensorsCall>(std::move(call));
 }
 
 void call_instead(Module& module, AnyModule other) {
