@@ -120,6 +120,27 @@ TEST(Eager, SequentialsAreQuantizedAndCloned) {
   EXPECT_TRUE(at::equal(again->forward(x), model->forward(x)));
 }
 
+TEST(Eager, ObserversAreLoadedByOthers) {
+  const c10::NoGradGuard no_grad;
+  nn::Sequential model = convnet(), other = convnet();
+  other->load_state_dict(model->state_dict());
+  const Tensor x = sample({2, 3, 8, 8}, at::kFloat, 3);
+  for (auto* m : {&model, &other}) prepare(*m, get_default_qconfig());
+  model->forward(x);
+  const nn::StateDict seen = get_observer_state_dict(model);
+  EXPECT_TRUE(seen.contains("1.activation_post_process.histogram"));
+  EXPECT_FALSE(seen.contains("1.weight"));
+  load_observer_state_dict(other, seen);
+  nn::StateDict less = seen;
+  less.erase("1.activation_post_process.histogram");
+  EXPECT_TRUE(has(message_of<c10::ValueError>([&] { load_observer_state_dict(other, less); }), "the state has no"));
+  EXPECT_TRUE(has(message_of<c10::ValueError>([&] { load_observer_state_dict(other, model->state_dict()); }),
+                  "no observer for '1.weight'"));
+  convert(model);
+  convert(other);
+  EXPECT_TRUE(at::equal(other->forward(x), model->forward(x)));
+}
+
 TEST(Eager, QuantizeDoesAllSteps) {
   const c10::NoGradGuard no_grad;
   nn::Sequential model = convnet();
@@ -197,6 +218,14 @@ TEST(Eager, DynamicMembers) {
   EXPECT_NE(net->get_submodule("attention.out_proj")->as<nn::Linear>(), nullptr) << "its weights are used directly";
   EXPECT_LT(relative_error(net->forward(x), want), 0.08);
   EXPECT_TRUE(has(message_of<c10::ValueError>([&] { quantize_dynamic(net, at::kFloat); }), "QInt8, Half"));
+
+  // Models need no shared_ptr; lists and dictionaries have their modules replaced in them.
+  DynamicNetImpl local;
+  quantize_dynamic(local);
+  EXPECT_NE(local.get_submodule("fc")->as<nn::quantized::dynamic::Linear>(), nullptr);
+  nn::ModuleList list(nn::Linear(2, 2));
+  quantize_dynamic(list);
+  EXPECT_NE(list[0]->as<nn::quantized::dynamic::Linear>(), nullptr);
 
   // Only what is named.
   nn::Sequential model(nn::Linear(2, 2), nn::Linear(2, 2), nn::Embedding(4, 2));

@@ -191,6 +191,35 @@ void prepare_qat(nn::ModuleRef model, const QConfig& qconfig) {
   prepare_qat(model, QConfigMapping().set_global(qconfig));
 }
 
+namespace {
+bool is_observers(const std::string& key) {
+  return key.find(detail::kObserver) != std::string::npos;
+}
+}  // namespace
+
+nn::StateDict get_observer_state_dict(nn::ModuleRef model) {
+  nn::StateDict all;
+  for (const auto& item : model->state_dict()) {
+    if (is_observers(item.key())) all.insert(item.key(), item.value());
+  }
+  return all;
+}
+
+void load_observer_state_dict(nn::ModuleRef model, const nn::StateDict& state) {
+  // The rest of the state is the model's own.
+  nn::StateDict all = model->state_dict();
+  for (const auto& item : state) {
+    TORCH_CHECK_VALUE(is_observers(item.key()) && all.contains(item.key()),
+                      "load_observer_state_dict: the model has no observer for '", item.key(), "'");
+  }
+  for (const auto& item : get_observer_state_dict(model)) {
+    const at::Tensor* const given = state.find(item.key());
+    TORCH_CHECK_VALUE(given != nullptr, "load_observer_state_dict: the state has no '", item.key(), "'");
+    all[item.key()] = *given;
+  }
+  model->load_state_dict(all);
+}
+
 void convert(nn::ModuleRef model, const ModuleMapping& mapping) {
   replace_all(*model, mapping, /*forget=*/true, /*keep_qconfig=*/false);
   remove_qconfigs(*model);

@@ -4,8 +4,9 @@
 //   struct NetImpl : nn::Module {
 //     NetImpl() { register_module("quant", quant); register_module("conv", conv); .. }
 //     Tensor forward(const Tensor& x) { return dequant(relu(bn(conv(quant(x))))); }
-//     QuantStub quant; nn::Conv2d conv{nn::Conv2dOptions(3, 8, 3)}; nn::BatchNorm2d bn{8}; nn::ReLU relu; DeQuantStub
-//     dequant;
+//     QuantStub quant;
+//     nn::Conv2d conv{nn::Conv2dOptions(3, 8, 3)};
+//     ..
 //   };
 //   net->eval();
 //   fuse_modules(net, {{"conv", "bn", "relu"}});
@@ -15,7 +16,7 @@
 //
 // A layer is replaced where it is registered, by name. Members that hold it go on holding the old one; calls of them,
 // as `conv(x)`, go to what took its place. `conv->forward(x)` does not: observers do not see it, and after convert()
-// the old layer has no weights any more, so that it throws.
+// the old layer has no weights any more, so that it throws. Another model that has the layer, too, calls the new one.
 #pragma once
 
 #include <functional>
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "nn/module/computed_tensor.h"
+#include "nn/module/state_dict.h"
 #include "quantization/eager/mappings.h"
 #include "quantization/eager/stubs.h"
 #include "quantization/qconfig.h"
@@ -56,6 +58,11 @@ void prepare(nn::ModuleRef model, const QConfigMapping& mapping);
 void prepare_qat(nn::ModuleRef model);
 void prepare_qat(nn::ModuleRef model, const QConfig& qconfig);
 void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping);
+
+/// The part of a prepared model's state that is its observers', to be loaded by another that was prepared alike.
+nn::StateDict get_observer_state_dict(nn::ModuleRef model);
+/// Throws c10::Error, and loads nothing, where names or sizes differ.
+void load_observer_state_dict(nn::ModuleRef model, const nn::StateDict& state);
 
 /// What `mapping` makes of a module that has a QConfig; else a replacement without a module.
 Replacement swap_module(nn::Module& module, const ModuleMapping& mapping);
