@@ -257,7 +257,8 @@ QConfigMapping& QConfigMapping::set_global(Maybe qconfig) {
   return *this;
 }
 QConfigMapping& QConfigMapping::set_object_type(const std::string& type, Maybe qconfig) {
-  types_[type] = std::move(qconfig);
+  constexpr std::string_view kModules = "torch::nn::";
+  types_[type.starts_with(kModules) ? type.substr(kModules.size()) : type] = std::move(qconfig);
   return *this;
 }
 QConfigMapping& QConfigMapping::set_module_name_regex(const std::string& regex, Maybe qconfig) {

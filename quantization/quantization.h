@@ -1,6 +1,12 @@
-// All of torch::quantization: observers, fake quantizers, configurations, and the quantization of exported programs.
+// All of torch::quantization: observers, fake quantizers, configurations, and the quantization of modules and of exported
+// programs.
 #pragma once
 
+#include "quantization/eager/dynamic_layers.h"
+#include "quantization/eager/fused.h"
+#include "quantization/eager/quantize.h"
+#include "quantization/eager/quantized_layers.h"
+#include "quantization/eager/quantized_linear.h"
 #include "quantization/fx/quantize_fx.h"
 #include "quantization/lowering/lowering.h"
 #include "quantization/observers/fake_quantize.h"

@@ -235,12 +235,16 @@ Parameters parameters_of(const Tensor& least, const Tensor& most, int64_t quant_
       at::clamp(at::rsub(at::round(at::div(from, scale)), Scalar(quant_min)), Scalar(quant_min), Scalar(quant_max));
   return {at::to(scale, kDouble), at::to(zero, kLong)};
 }
+// Lists of one, as those of tensors are.
+Parameters as_lists(const Parameters& numbers) {
+  return {at::reshape(std::get<0>(numbers), {1}), at::reshape(std::get<1>(numbers), {1})};
+}
 Parameters choose_qparams(const Tensor& input, int64_t quant_min, int64_t quant_max, double eps, ScalarType dtype) {
   check_bounds(quant_min, quant_max, dtype);
   TORCH_CHECK(quant_min < quant_max, "Expecting quant_min to be smaller than quant_max but min: ", quant_min,
               " max: ", quant_max);
   const auto [least, most] = at::aminmax(as_float32("quantized_decomposed::choose_qparams", input));
-  return parameters_of(least, most, quant_min, quant_max, eps);
+  return as_lists(parameters_of(least, most, quant_min, quant_max, eps));
 }
 Parameters choose_qparams_symmetric(const Tensor& input, int64_t quant_min, int64_t quant_max, double eps,
                                     ScalarType dtype) {
@@ -252,7 +256,7 @@ Parameters choose_qparams_symmetric(const Tensor& input, int64_t quant_min, int6
   const Tensor scale =
       at::clamp_min(at::div(widest, Scalar(static_cast<double>(quant_max - quant_min) / 2)), Scalar(eps));
   const int64_t middle = dtype == kByte ? 128 : 0;
-  return {at::to(scale, kDouble), at::add(at::to(at::mul(scale, Scalar(0)), kLong), Scalar(middle))};
+  return as_lists({at::to(scale, kDouble), at::add(at::to(at::mul(scale, Scalar(0)), kLong), Scalar(middle))});
 }
 Parameters choose_qparams_per_token_asymmetric(const Tensor& input, ScalarType) {
   constexpr double kEps = 1.1920928955078125e-07;

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "aten/core/library.h"
-#include "aten/core/structured.h"
 #include "aten/cpu/matrix/integer.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
-#include "aten/ops/conv/kernels.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/matmul/ops.h"
@@ -19,6 +17,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/onednn_shapes.h"
 #include "aten/quantized/prepacked_integers.h"
 #include "aten/quantized/quantized_parts.h"
 #include "c10/util/accumulate.h"
@@ -132,9 +131,7 @@ template <class Run, class Logical, class Memory>
 Tensor finish(const char* op, const Bytes& x, const std::vector<float>& scales, const std::vector<float>& bias,
               const Bytes& output, MaybeDtype output_dtype, const Epilogue& e, IntArrayRef sizes, const Run& run,
               const Logical& logical, const Memory& memory) {
-  const ScalarType dtype = output_dtype.value_or(kByte);
-  TORCH_CHECK(dtype == kByte || dtype == kChar || dtype == kFloat || dtype == kBFloat16 || dtype == kHalf, op,
-              ": expected an output_dtype of Byte, Char, Float, BFloat16 or Half, but got ", dtype);
+  const ScalarType dtype = layer_dtype(op, output_dtype);
   const bool bytes = dtype == kByte || dtype == kChar;
   std::vector<float> factors(scales.size());
   for (size_t i = 0; i < scales.size(); ++i) factors[i] = static_cast<float>(x.scale) * scales[i];
@@ -193,26 +190,14 @@ struct Geometry {
 Tensor convolve(const char* op, const Tensor& qx, Bytes x, const Tensor& qw, const Tensor& w_scale,
                 const Tensor& w_zero_point, const MaybeTensor& bias, const Geometry& g, const Bytes& output,
                 MaybeDtype output_dtype, const Epilogue& e) {
-  TORCH_CHECK(qx.dim() >= 3 && qx.dim() <= 5 && qw.dim() == qx.dim(), op,
-              ": expected an input and a weight of the same 3 to 5 dimensions, but got sizes ", qx.sizes(), " and ",
-              qw.sizes());
+  const DimVector of_result = convolution_sizes(op, qx, qw, g.stride, g.padding, g.dilation, g.groups);
   const Tensor bytes = unsigned_bytes(op, qx, x.zero_point);
-  TORCH_CHECK(g.groups > 0 && qx.size(1) == qw.size(1) * g.groups, op, ": Given groups=", g.groups, ", weight of size ",
-              qw.sizes(), ", expected an input of size ", qx.sizes(), " to have ", qw.size(1) * g.groups,
-              " channels, but it has ", qx.size(1));
   const auto weights = integer_weights(op, qw, g.groups);
-  const TensorSpec spec = native::convolution_meta(bytes, at::view(qw, kByte), std::nullopt, g.stride, g.padding,
-                                                   g.dilation, false, DimVector(g.stride.size(), 0), g.groups);
-  // Channels innermost, and back.
-  DimVector inner{0}, outer{0, qx.dim() - 1}, sizes{spec.sizes[0]};
-  for (int64_t i = 2; i < qx.dim(); ++i) {
-    inner.push_back(i);
-    outer.push_back(i - 1);
-    sizes.push_back(spec.sizes[static_cast<size_t>(i)]);
-  }
-  inner.push_back(1);
-  sizes.push_back(spec.sizes[1]);
-  const Tensor input = native::dense(at::permute(bytes, inner));
+  // Channels innermost.
+  DimVector sizes{of_result[0]};
+  for (size_t i = 2; i < of_result.size(); ++i) sizes.push_back(of_result[i]);
+  sizes.push_back(of_result[1]);
+  const Tensor input = native::dense(channels_innermost(bytes));
   matrix::Convolution c;
   c.dims = static_cast<int>(qx.dim() - 2);
   c.batch = qx.size(0);
@@ -223,7 +208,7 @@ Tensor convolve(const char* op, const Tensor& qx, Bytes x, const Tensor& qw, con
   for (int i = 0; i < c.dims; ++i) {
     const int d = 3 - c.dims + i;
     c.input[d] = qx.size(2 + i);
-    c.output[d] = spec.sizes[static_cast<size_t>(2 + i)];
+    c.output[d] = of_result[static_cast<size_t>(2 + i)];
     c.kernel[d] = qw.size(2 + i);
     c.dilation[d] = along(g.dilation, i);
     c.stride[d] = along(g.stride, i);
@@ -232,14 +217,13 @@ Tensor convolve(const char* op, const Tensor& qx, Bytes x, const Tensor& qw, con
   const auto run = [&](const matrix::IntegerResult& to) {
     weights->convolve(c, input.const_data_ptr<uint8_t>(), static_cast<int32_t>(x.zero_point), to);
   };
-  return finish(
-      op, x, channel_scales(op, w_scale, w_zero_point, c.out_channels), channel_bias(op, bias, c.out_channels), output,
-      output_dtype, e, sizes, run, [&](const Tensor& t) { return at::permute(t, outer); },
-      [&](const Tensor& t) {
-        TORCH_CHECK(t.dim() == qx.dim(), op, ": expected another tensor of ", qx.dim(), " dimensions, but got ",
-                    t.dim());
-        return at::permute(t, inner);
-      });
+  return finish(op, x, channel_scales(op, w_scale, w_zero_point, c.out_channels),
+                channel_bias(op, bias, c.out_channels), output, output_dtype, e, sizes, run, channels_second,
+                [&](const Tensor& t) {
+                  TORCH_CHECK(t.dim() == qx.dim(), op, ": expected another tensor of ", qx.dim(),
+                              " dimensions, but got ", t.dim());
+                  return channels_innermost(t);
+                });
 }
 
 Tensor qconv_prepack(const Tensor& weight, const Tensor&, double, int64_t, IntArrayRef, IntArrayRef, IntArrayRef,
@@ -375,13 +359,9 @@ Tensor qlinear_prepack(const Tensor& weight, const std::optional<std::vector<int
 Tensor multiply(const Tensor& qx, Bytes x, const Tensor& qw, const Tensor& w_scale, const Tensor& w_zero_point,
                 const MaybeTensor& bias, const Bytes& output, MaybeDtype output_dtype, const Epilogue& e) {
   const char* const op = "onednn::qlinear_pointwise";
-  TORCH_CHECK(qw.dim() == 2 && qx.dim() >= 1 && qx.size(-1) == qw.size(1), op,
-              ": expected an input with as many columns as the weight has, but got sizes ", qx.sizes(), " and ",
-              qw.sizes());
+  const DimVector sizes = linear_sizes(op, qx, qw);
   const Tensor bytes = native::dense(unsigned_bytes(op, qx, x.zero_point));
   const auto weights = integer_weights(op, qw, 1);
-  DimVector sizes(qx.sizes().begin(), qx.sizes().end());
-  sizes.back() = qw.size(0);
   const int64_t rows = c10::multiply_integers(qx.sizes().slice(0, qx.sizes().size() - 1));
   const auto run = [&](const matrix::IntegerResult& to) {
     weights->multiply(rows, bytes.const_data_ptr<uint8_t>(), static_cast<int32_t>(x.zero_point), to);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "aten/core/empty.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/conv/ops.h"
@@ -29,12 +30,26 @@ using at::testing::tensor_of;
 using c10::IValue;
 using Ints = std::vector<int64_t>;
 
+Tensor meta_of(const Tensor& t) {
+  return at::empty_with_strides(t.sizes(), t.strides(), t.scalar_type(), c10::Device(c10::DeviceType::Meta));
+}
+
+// Of Meta tensors a call has the same sizes, strides and dtype.
 Tensor call(const std::string& name, c10::Stack stack) {
   const size_t dot = name.find('.');
-  c10::Dispatcher::singleton()
-      .findSchemaOrThrow("onednn::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1))
-      .callBoxed(stack);
-  return stack.at(0).toTensor();
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("onednn::" + name.substr(0, dot),
+                                                                 dot == std::string::npos ? "" : name.substr(dot + 1));
+  c10::Stack meta;
+  for (const IValue& v : stack) meta.push_back(v.isTensor() ? IValue(meta_of(v.toTensor())) : v);
+  op.callBoxed(stack);
+  Tensor result = stack.at(0).toTensor();
+  op.callBoxed(meta);
+  const Tensor shape = meta.at(0).toTensor();
+  EXPECT_TRUE(shape.is_meta()) << name;
+  EXPECT_EQ(shape.sizes(), result.sizes()) << name;
+  EXPECT_EQ(shape.scalar_type(), result.scalar_type()) << name;
+  if (shape.numel() > 0) EXPECT_EQ(shape.strides(), result.strides()) << name;
+  return result;
 }
 
 Tensor bytes(const Tensor& x, double scale, int64_t zero, at::ScalarType dtype = at::kByte) {

@@ -4,6 +4,7 @@
 
 #include "aten/cpu/matrix/integer.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/quantized/onednn_shapes.h"
 #include "c10/core/tensor_impl.h"
 #include "c10/util/exception.h"
 
@@ -32,12 +33,8 @@ class PrepackedIntegers final : public c10::TensorImpl {
 };
 
 void check(const char* op, const Tensor& weight, int64_t groups) {
-  TORCH_CHECK(weight.scalar_type() == kChar && weight.is_cpu() && weight.layout() == Layout::Strided, op,
-              ": expected a weight of dtype Char on the CPU, but got ", weight.toString());
-  TORCH_CHECK(weight.dim() >= 2 && weight.dim() <= 5, op, ": expected a weight of 2 to 5 dimensions, but got sizes ",
-              weight.sizes());
-  TORCH_CHECK(groups > 0 && weight.size(0) % groups == 0, op, ": ", weight.size(0),
-              " channels of the weight do not divide into ", groups, " groups");
+  check_integer_weight(op, weight, groups);
+  TORCH_CHECK(weight.is_cpu(), op, ": expected a weight on the CPU, but got one on ", weight.device());
 }
 
 Weights packed(const Tensor& dense, int64_t groups) {

@@ -111,7 +111,7 @@ void Cloning::tensors(Module& copy, Kind kind, const std::optional<c10::Device>&
 
 void Cloning::adopt_computed(Module& copy, const std::optional<c10::Device>& device) const {
   const ModuleHooks* const hooks = hooks_of(original_);
-  if (hooks == nullptr || hooks->computed.empty()) return;
+  if (hooks == nullptr || (hooks->computed.empty() && hooks->attached.empty())) return;
   for (const ComputedMember& member : hooks->computed) {
     for (const Kind kind : {&Module::parameters_, &Module::buffers_}) {
       if ((copy.*kind).contains(member.name)) (copy.*kind).erase(member.name);

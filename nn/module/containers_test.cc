@@ -11,6 +11,7 @@
 #include "nn/module/module_dict.h"
 #include "nn/module/module_list.h"
 #include "nn/module/parameter_containers.h"
+#include "nn/module/replacement.h"
 #include "nn/module/sequential.h"
 
 namespace torch::nn {
@@ -113,6 +114,78 @@ struct AddImpl : Cloneable<AddImpl> {
   double value_;
 };
 TORCH_MODULE(Add);
+
+struct NetImpl : Module {
+  NetImpl() : first(register_module("first", Add(1))), pair(register_module("pair", std::make_shared<Two>())) {}
+  at::Tensor forward(const at::Tensor& x) {
+    auto [a, b] = call_module(*pair, first(x), std::optional<at::Tensor>());
+    return at::add(a, b);
+  }
+  struct Two : Cloneable<Two> {
+    void reset() override {}
+    std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& x, const std::optional<at::Tensor>&) { return {x, x}; }
+  };
+  Add first{nullptr};
+  std::shared_ptr<Two> pair;
+};
+
+TEST(Replacement, MembersCallWhatTookTheirPlace) {
+  const auto value = [](const at::Tensor& t) { return at::item(t).toDouble(); };
+  NetImpl net;
+  int before = 0, after = 0;
+  net.first->register_forward_pre_hook([&](Module&, const std::vector<at::Tensor>&) { ++before; });
+  Add other(10);
+  other->register_forward_hook([&](Module&, const std::vector<at::Tensor>&, const at::Tensor&) { ++after; });
+  EXPECT_FALSE(is_replaced(*net.first));
+  call_instead(*net.first, AnyModule(other));
+  EXPECT_TRUE(is_replaced(*net.first));
+  EXPECT_EQ(value(net.forward(at::zeros({}))), 20);
+  EXPECT_EQ(before, 1);
+  EXPECT_EQ(after, 1);
+  // forward itself is what it was.
+  EXPECT_EQ(value(net.first->forward(at::zeros({}))), 1);
+  // Any arguments and results, as hooks see them.
+  call_instead(*net.pair, [](const std::vector<at::Tensor>& arguments) {
+    EXPECT_EQ(arguments.size(), 2u);
+    EXPECT_FALSE(arguments[1].defined());
+    return std::vector<at::Tensor>{at::mul(arguments[0], 2), at::mul(arguments[0], 3)};
+  });
+  EXPECT_EQ(value(net.forward(at::zeros({}))), 50);
+  call_instead(*net.pair,
+               [](const std::vector<at::Tensor>& arguments) { return std::vector<at::Tensor>{arguments[0]}; });
+  EXPECT_NE(message_of([&] { net.forward(at::zeros({})); }).find("gave 1 result(s), but 2 were expected"),
+            std::string::npos);
+  call_instead(*net.pair, AnyModule(other));
+  EXPECT_NE(message_of([&] { net.forward(at::zeros({})); }).find("Add: expected one tensor"), std::string::npos);
+  EXPECT_NE(message_of([&] { call_instead(*net.first, AnyModule(net.first)); }).find("another module"),
+            std::string::npos);
+  call_instead(*net.pair, TensorsCall());
+  call_instead(*net.first, TensorsCall());
+  EXPECT_EQ(value(net.forward(at::zeros({}))), 2);
+}
+
+struct Note {
+  int number;
+};
+struct Marked : Cloneable<Marked> {
+  void reset() override {}
+  at::Tensor forward(const at::Tensor& x) { return x; }
+};
+
+TEST(Replacement, ValuesStayWithModules) {
+  auto module = std::make_shared<Marked>();
+  EXPECT_EQ(attached<Note>(*module), nullptr);
+  module->register_module("added", Add(1));
+  EXPECT_THROW(module->clone(), c10::Error) << "reset() does not make it";
+  attach(*module, std::make_shared<const Note>(Note{7}));
+  const auto copy = module->clone();
+  ASSERT_NE(attached<Note>(*copy), nullptr);
+  EXPECT_EQ(attached<Note>(*copy)->number, 7);
+  EXPECT_NE(copy->children()[0], module->children()[0]);
+  attach<Note>(*module, nullptr);
+  EXPECT_EQ(attached<Note>(*module), nullptr);
+  EXPECT_NE(attached<Note>(*copy), nullptr);
+}
 
 TEST(Containers, TakeAndGiveModulesAnywhere) {
   ModuleList list(Add(1), Add(2), Add(3));

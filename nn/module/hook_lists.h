@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
 #include "nn/module/computed_tensor.h"
 #include "nn/module/module_access.h"
+#include "nn/module/replacement.h"
 
 namespace torch::nn {
 
@@ -66,7 +69,8 @@ struct ComputedMember {
 struct ModuleHooks final : HookSet {
   std::shared_ptr<HookSet> copy() const override { return std::make_shared<ModuleHooks>(*this); }
   bool has_call_hooks() const noexcept {
-    return !computed.empty() || !forward_pre.empty() || !forward.empty() || !backward_pre.empty() || !backward.empty();
+    return instead != nullptr || !computed.empty() || !forward_pre.empty() || !forward.empty() ||
+           !backward_pre.empty() || !backward.empty();
   }
 
   HookList<ForwardPreHook> forward_pre;
@@ -80,6 +84,9 @@ struct ModuleHooks final : HookSet {
   // The members that a rule computes (computed_tensor.h), and the tensors that were registered without a member.
   std::vector<ComputedMember> computed;
   std::vector<std::string> without_member;
+  // What is called in place of forward, and what is kept with the module (replacement.h).
+  std::shared_ptr<const TensorsCall> instead;
+  std::map<std::type_index, std::shared_ptr<const void>> attached;
 };
 
 inline const ModuleHooks* hooks_of(const Module& module) {

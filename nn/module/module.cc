@@ -9,9 +9,9 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
-#include "c10/value/ivalue.h"
 #include "c10/util/string_util.h"
-#include "nn/module/any_value.h"
+#include "c10/value/ivalue.h"
+#include "nn/module/any_module.h"
 #include "nn/module/cloneable.h"
 
 namespace torch::nn {
@@ -349,15 +349,37 @@ at::Tensor& Module::get_buffer(const std::string& target) const {
 }
 
 void Module::set_submodule(const std::string& target, const std::shared_ptr<Module>& module, bool strict) {
-  TORCH_CHECK_VALUE(!target.empty(), "Cannot set the submodule without a target name!");
   TORCH_CHECK_VALUE(module != nullptr, "Cannot set the submodule `", target, "` to nothing");
-  const size_t dot = target.rfind('.');
-  Module& parent = dot == std::string::npos ? *this : descend(target.substr(0, dot));
-  const std::string name = dot == std::string::npos ? target : target.substr(dot + 1);
+  std::string name;
+  Module& parent = parent_of(target, name, strict);
   if (parent.children_.contains(name)) return parent.replace_child(name, module);
-  TORCH_CHECK(!strict, detail::class_name(parent), " has no attribute `", name, "`");
   parent.on_set_child(name, module);
   parent.add_child(name, module);
+}
+
+void Module::set_submodule(const std::string& target, const AnyModule& module, bool strict) {
+  TORCH_CHECK_VALUE(!module.is_empty(), "Cannot set the submodule `", target, "` to nothing");
+  std::string name;
+  Module& parent = parent_of(target, name, strict);
+  parent.on_set_any_child(name, module);
+  if (parent.children_.contains(name)) {
+    parent.children_[name] = module.ptr();
+  } else {
+    parent.add_child(name, module.ptr());
+  }
+}
+
+void Module::on_set_any_child(const std::string& name, const AnyModule& module) {
+  on_set_child(name, module.ptr());
+}
+
+Module& Module::parent_of(const std::string& target, std::string& name, bool strict) {
+  TORCH_CHECK_VALUE(!target.empty(), "Cannot set the submodule without a target name!");
+  const size_t dot = target.rfind('.');
+  Module& parent = dot == std::string::npos ? *this : descend(target.substr(0, dot));
+  name = dot == std::string::npos ? target : target.substr(dot + 1);
+  TORCH_CHECK(!strict || parent.children_.contains(name), detail::class_name(parent), " has no attribute `", name, "`");
+  return parent;
 }
 
 bool Module::is_persistent(const std::string& buffer) const {
@@ -446,10 +468,16 @@ constinit std::atomic<const HookRunner*> hook_runner{nullptr};
 
 void TensorWalk::tensor(at::Tensor& t) {
   if (writes_) {
-    t = list_[next_++];
+    if (next_ < list_.size()) t = list_[next_];
+    ++next_;
   } else {
     list_.push_back(t);
   }
+}
+
+void TensorWalk::check_end() const {
+  TORCH_CHECK(next_ == list_.size(), "a module that is called in place of another gave ", list_.size(),
+              " result(s), but ", next_, " were expected");
 }
 
 void TensorWalk::other() {
@@ -457,7 +485,8 @@ void TensorWalk::other() {
     list_.emplace_back();
     return;
   }
-  TORCH_CHECK(!list_[next_].defined(), "a module hook gave a tensor in place of entry ", next_, ", which is no tensor");
+  TORCH_CHECK(next_ >= list_.size() || !list_[next_].defined(), "a module hook gave a tensor in place of entry ", next_,
+              ", which is no tensor");
   ++next_;
 }
 

@@ -45,6 +45,7 @@ class InputArchive;
 
 namespace torch::nn {
 
+class AnyModule;
 class AnyValue;
 
 namespace detail {
@@ -180,6 +181,8 @@ class Module : public std::enable_shared_from_this<Module> {
   void set_submodule(const std::string& target, const ModuleHolder<M>& holder, bool strict = false) {
     set_submodule(target, std::shared_ptr<Module>(holder.ptr()), strict);
   }
+  // The same with a module of a type that is known, which takes the place of one of another type in a Sequential, too.
+  void set_submodule(const std::string& target, const AnyModule& module, bool strict = false);
 
   // Whether tensors of this module get their sizes only from its first call (nn/layers/lazy.h): they cannot be listed
   // before.
@@ -293,6 +296,8 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual void initialize_from(const StateDict& /*state*/, const std::string& /*prefix*/) {}
   // A child is about to be replaced or, by set_submodule(), added: for containers that know their children in other ways too.
   virtual void on_set_child(const std::string& /*name*/, const std::shared_ptr<Module>& /*module*/) {}
+  // The same where the type is known.
+  virtual void on_set_any_child(const std::string& name, const AnyModule& module);
 
   OrderedDict<std::string, at::Tensor> parameters_{"Parameter"};
   OrderedDict<std::string, at::Tensor> buffers_{"Buffer"};
@@ -310,6 +315,8 @@ class Module : public std::enable_shared_from_this<Module> {
   virtual void clone_(Module& other, const std::optional<c10::Device>& device);
   void add_child(std::string name, std::shared_ptr<Module> module);
   void replace_child(const std::string& name, std::shared_ptr<Module> module);
+  // The module that is to have the child of a dotted path, and the child's name.
+  Module& parent_of(const std::string& target, std::string& name, bool strict);
   void collect(OrderedDict<std::string, at::Tensor> Module::*tensors, bool recurse, bool remove_duplicate,
                OrderedDict<std::string, at::Tensor>& out, const std::string& prefix = std::string()) const;
   at::Tensor& find_tensor(const std::string& target, OrderedDict<std::string, at::Tensor> Module::*tensors,

@@ -39,6 +39,8 @@ class TensorWalk {
   void tensor(at::Tensor& t);
   // What holds no tensor. Throws where a list has a tensor for it.
   void other();
+  // Throws where a list has more or fewer than were asked for.
+  void check_end() const;
   bool writes() const { return writes_; }
 
  private:
@@ -186,6 +188,8 @@ class HookedCall {
   virtual void walk_arguments(TensorWalk& walk) = 0;
   virtual void walk_result(TensorWalk& walk) = 0;
   virtual void forward() = 0;
+  // The result, without a forward.
+  virtual void set_result(std::vector<at::Tensor>& tensors) = 0;
 
  protected:
   ~HookedCall() = default;
@@ -223,6 +227,17 @@ class HookedForward final : public HookedCall {
           }
         },
         arguments_);
+  }
+  void set_result(std::vector<at::Tensor>& tensors) override {
+    if constexpr (std::is_void_v<R>) {
+      return;
+    } else if constexpr (std::is_reference_v<R> || !std::is_default_constructible_v<Stored>) {
+      cannot_replace_reference();
+    } else {
+      TensorWalk walk(tensors, /*writes=*/true);
+      walk_tensors(walk, result_.emplace());
+      walk.check_end();
+    }
   }
   R result() {
     if constexpr (std::is_void_v<R>) {

@@ -85,9 +85,17 @@ void SequentialImpl::replace(const std::string& name, AnyModule module) {
 }
 
 void SequentialImpl::on_set_child(const std::string& name, const std::shared_ptr<Module>& module) {
-  TORCH_CHECK(children_.contains(name), "Sequential: a module is added with push_back(), not as submodule '", name, "'");
-  TORCH_CHECK(modules_[position(name)].rebind(module), "Sequential: submodule '", name,
-              "' can be replaced by a module of another type only with SequentialImpl::replace_module()");
+  TORCH_CHECK(children_.contains(name), "Sequential: a module is added with push_back(), not as submodule '", name,
+              "'");
+  TORCH_CHECK(
+      modules_[position(name)].rebind(module), "Sequential: submodule '", name,
+      "' can be replaced by a module of another type only with SequentialImpl::replace_module(), or as an AnyModule");
+}
+
+void SequentialImpl::on_set_any_child(const std::string& name, const AnyModule& module) {
+  TORCH_CHECK(children_.contains(name), "Sequential: a module is added with push_back(), not as submodule '", name,
+              "'");
+  modules_[position(name)] = module;
 }
 
 AnyModule& SequentialImpl::checked(size_t index) {

@@ -138,6 +138,7 @@ class SequentialImpl : public Cloneable<SequentialImpl> {
  protected:
   // Without its static type a module can take only the place of one of the same type.
   void on_set_child(const std::string& name, const std::shared_ptr<Module>& module) override;
+  void on_set_any_child(const std::string& name, const AnyModule& module) override;
 
  private:
   void replace(const std::string& name, AnyModule module);

@@ -362,6 +362,15 @@ TEST(Paths, GetAndSet) {
   EXPECT_EQ(outer->get_submodule("0.0"), std::static_pointer_cast<Module>(other.ptr()));
   EXPECT_EQ(net->ptr(0), std::static_pointer_cast<Module>(other.ptr())) << "the sequence calls it";
   EXPECT_NE(message_of([&] { outer->set_submodule("0.0", Norm()); }).find("another type"), std::string::npos);
+  // Where the type is known, any module takes the place of any other.
+  outer->set_submodule("0.0", AnyModule(Norm()));
+  EXPECT_NE(net->ptr(0)->as<Norm>(), nullptr);
+  EXPECT_NE(net->at<NormImpl>(0).named_buffers().size(), 0u);
+  EXPECT_EQ(outer->get_submodule("0.0"), net->ptr(0));
+  EXPECT_NE(message_of([&] { net->set_submodule("9", AnyModule(Norm())); }).find("push_back"), std::string::npos);
+  EXPECT_EQ(message_of([&] { net->set_submodule("0", AnyModule()); }), "Cannot set the submodule `0` to nothing");
+  EXPECT_EQ(message_of([&] { net->set_submodule("9", AnyModule(Norm()), /*strict=*/true); }),
+            "Sequential has no attribute `9`");
   net->replace_module("0", Norm());
   EXPECT_NE(net->ptr(0)->as<Norm>(), nullptr);
   EXPECT_EQ(message_of([&] { outer->set_submodule("", other); }), "Cannot set the submodule without a target name!");
@@ -369,7 +378,7 @@ TEST(Paths, GetAndSet) {
             "Sequential has no attribute `7`");
   ModuleList list(Dense(1, 1));
   list->set_submodule("0", other);
-  list->set_submodule("1", Norm());
+  list->set_submodule("1", AnyModule(Norm()));
   EXPECT_EQ(list->ptr(0), std::static_pointer_cast<Module>(other.ptr()));
   EXPECT_EQ(list->size(), 2u);
   ModuleDict dict;

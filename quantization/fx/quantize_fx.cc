@@ -4,7 +4,6 @@
 
 #include "quantization/lowering/lowering.h"
 #include "quantization/pt2e/pt2e.h"
-#include "quantization/quantizers/x86_inductor_quantizer.h"
 
 namespace torch::quantization {
 

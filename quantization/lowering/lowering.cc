@@ -11,6 +11,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/view/ops.h"
 #include "aten/quantized/prepacked_integers.h"
 #include "c10/core/grad_mode.h"
 #include "graph/ir/text.h"
@@ -90,29 +91,30 @@ std::optional<Dequantized> dequantized(const Operand& operand) {
 struct Weight {
   Tensor integers, scales;
 };
-std::optional<Weight> weight_of(const Operand& operand) {
+std::optional<Weight> weight_of(const ExportedProgram& program, const Operand& operand) {
   const Node* const node = maker(operand);
   if (node == nullptr || node->kind() != Node::Kind::kCall || node->operands().empty()) return std::nullopt;
-  const Operand& q = node->operand(0);
-  if (!q.is_constant() || !q.constant().isTensor()) return std::nullopt;
+  // Constants, or what the program's state has.
+  const auto tensor = [&](size_t i) { return known_tensor(program, node->operand(i)); };
+  const auto integers = tensor(0);
+  if (!integers.has_value() || !integers->defined() || integers->scalar_type() != ScalarType::Char) {
+    return std::nullopt;
+  }
   Weight weight;
-  weight.integers = q.constant().toTensor();
-  if (weight.integers.scalar_type() != ScalarType::Char) return std::nullopt;
+  weight.integers = at::detach(*integers);
   if (const auto step = step_of(*node, kDequantize)) {
     if (step->zero_point != 0) return std::nullopt;
     weight.scales = at::full({1}, step->scale, at::TensorOptions().dtype(ScalarType::Float));
     return weight;
   }
   if (!node->calls("quantized_decomposed::dequantize_per_channel")) return std::nullopt;
-  const Operand &scales = node->operand(1), &zeros = node->operand(2), &axis = node->operand(3);
-  if (!scales.is_constant() || !scales.constant().isTensor() || !axis.is_constant() || axis.constant().toInt() != 0) {
+  const auto scales = tensor(1), zeros = tensor(2);
+  const Operand& axis = node->operand(3);
+  if (!scales.has_value() || !scales->defined() || !axis.is_constant() || axis.constant().toInt() != 0) {
     return std::nullopt;
   }
-  if (!zeros.is_constant()) return std::nullopt;
-  if (zeros.constant().isTensor() && at::item(at::any(at::ne(zeros.constant().toTensor(), 0))).toBool()) {
-    return std::nullopt;
-  }
-  weight.scales = at::to(scales.constant().toTensor(), ScalarType::Float);
+  if (!zeros.has_value() || (zeros->defined() && at::item(at::any(at::ne(*zeros, 0))).toBool())) return std::nullopt;
+  weight.scales = at::to(at::detach(*scales), ScalarType::Float);
   return weight;
 }
 
@@ -175,6 +177,7 @@ class Lowering {
 
   graph::PassResult run() {
     graph::Graph& g = *program_.graph;
+    const std::set<std::string> state = used_state(program_);
     if (options_.use_cost_model) {
       for (Node* node : g.block()) leave_if_small(node);
       graph::eliminate_dead_code(g);
@@ -190,6 +193,7 @@ class Lowering {
     for (Node* node : g.block()) pass_bytes_on(node);
     graph::eliminate_dead_code(g);
     graph::verify(g);
+    drop_unused_state(program_, state);
     program_ = renewed(std::move(program_));
     return std::move(result_);
   }
@@ -226,7 +230,7 @@ class Lowering {
 
   void leave_if_small(Node* layer) {
     if (layer_kind(*layer) == LayerKind::kNone) return;
-    const std::optional<Weight> weight = weight_of(layer->operand(1));
+    const std::optional<Weight> weight = weight_of(program_, layer->operand(1));
     if (!weight.has_value()) return;
     const std::optional<LayerCost> cost = cost_of(*layer, *weight);
     if (!cost.has_value() || saved_nanoseconds(*cost) > 0) return;
@@ -238,9 +242,11 @@ class Lowering {
     }
   }
 
-  static Tensor numbers_of(const Node& dequantize) {
+  Tensor numbers_of(const Node& dequantize) const {
     c10::Stack stack;
-    for (const Operand& operand : dequantize.operands()) stack.push_back(operand.constant());
+    for (const Operand& operand : dequantize.operands()) {
+      stack.push_back(operand.is_constant() ? operand.constant() : IValue(known_tensor(program_, operand).value()));
+    }
     dequantize.callable().call(stack);
     return stack.at(0).toTensor();
   }
@@ -272,7 +278,7 @@ class Lowering {
 
   // --- layers ---
   void lower(Node* layer) {
-    const auto weight = weight_of(layer->operand(1));
+    const auto weight = weight_of(program_, layer->operand(1));
     if (!weight.has_value()) return;
     const bool conv = layer_kind(*layer) == LayerKind::kConvolution;
     const auto x = dequantized(layer->operand(0));

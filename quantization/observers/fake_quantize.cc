@@ -48,17 +48,12 @@ Tensor quantized_as(const ObserverBase& how, const Tensor& x, const Tensor& scal
                                              how.quant_max());
 }
 
-// Buffers scale and zero_point, which a state dict may bring in another size.
-void register_qparams(nn::Module& module, Tensor& scale, Tensor& zero_point) {
-  scale = module.register_buffer("scale", at::ones({1}, at::TensorOptions().dtype(ScalarType::Float)));
-  zero_point = module.register_buffer("zero_point", at::zeros({1}, at::TensorOptions().dtype(ScalarType::Int)));
-}
-template <class Self>
-void adopt_sizes_when_loaded(Self& self) {
+// A state dict may bring scale and zero_point in another size.
+void adopt_sizes_when_loaded(FakeQuantizeBase& self) {
   self.register_load_state_dict_pre_hook([](nn::Module& module, nn::StateDict& state, const std::string& prefix, bool,
                                             std::vector<std::string>&, std::vector<std::string>&,
                                             std::vector<std::string>&) {
-    auto& own = dynamic_cast<Self&>(module);
+    auto& own = dynamic_cast<FakeQuantizeBase&>(module);
     const std::pair<const char*, Tensor*> parts[] = {{"scale", &own.scale}, {"zero_point", &own.zero_point}};
     for (const auto& [name, to] : parts) {
       const Tensor* from = state.find(prefix + name);
@@ -70,15 +65,17 @@ void adopt_sizes_when_loaded(Self& self) {
   });
 }
 
-std::string text_of(const ObserverBase& fake, const Tensor& scale, const Tensor& zero_point) {
+}  // namespace
+
+AroundObserver::AroundObserver(const char* who, ObserverFactory observer)
+    : ObserverBase(made_by(who, observer)->options()), make_(std::move(observer)) {}
+
+std::string AroundObserver::extra_repr() const {
   std::ostringstream text;
-  text << "quant_min=" << fake.quant_min() << ", quant_max=" << fake.quant_max() << ", dtype=" << fake.dtype()
-       << ", qscheme=torch." << qscheme_name(fake.qscheme()) << ", ch_axis=" << fake.ch_axis() << ", scale=" << scale
-       << ", zero_point=" << zero_point;
+  text << "quant_min=" << quant_min() << ", quant_max=" << quant_max() << ", dtype=" << dtype() << ", qscheme=torch."
+       << qscheme_name(qscheme()) << ", ch_axis=" << ch_axis() << ", scale=" << scale << ", zero_point=" << zero_point;
   return text.str();
 }
-
-}  // namespace
 
 void FakeQuantizeBase::enable_fake_quant(bool enabled) {
   fake_quant_enabled.fill_(enabled ? 1 : 0);
@@ -86,9 +83,12 @@ void FakeQuantizeBase::enable_fake_quant(bool enabled) {
 void FakeQuantizeBase::enable_observer(bool enabled) {
   observer_enabled.fill_(enabled ? 1 : 0);
 }
-void FakeQuantizeBase::register_switches(ScalarType dtype) {
-  fake_quant_enabled = register_buffer("fake_quant_enabled", at::ones({1}, at::TensorOptions().dtype(dtype)));
-  observer_enabled = register_buffer("observer_enabled", at::ones({1}, at::TensorOptions().dtype(dtype)));
+void FakeQuantizeBase::register_all(ScalarType switches) {
+  fake_quant_enabled = register_buffer("fake_quant_enabled", at::ones({1}, at::TensorOptions().dtype(switches)));
+  observer_enabled = register_buffer("observer_enabled", at::ones({1}, at::TensorOptions().dtype(switches)));
+  activation_post_process = register_module("activation_post_process", make_());
+  scale = register_buffer("scale", at::ones({1}, at::TensorOptions().dtype(ScalarType::Float)));
+  zero_point = register_buffer("zero_point", at::zeros({1}, at::TensorOptions().dtype(ScalarType::Int)));
 }
 bool FakeQuantizeBase::quantizes() const {
   return is_on(fake_quant_enabled);
@@ -98,8 +98,7 @@ bool FakeQuantizeBase::observes() const {
 }
 
 // --- an observer, and what it chooses ---
-FakeQuantizeImpl::FakeQuantizeImpl(ObserverFactory observer)
-    : FakeQuantizeBase(made_by("FakeQuantize", observer)->options()), make_(std::move(observer)) {
+FakeQuantizeImpl::FakeQuantizeImpl(ObserverFactory observer) : FakeQuantizeBase("FakeQuantize", std::move(observer)) {
   reset();
   adopt_sizes_when_loaded(*this);
 }
@@ -107,9 +106,7 @@ FakeQuantizeImpl::FakeQuantizeImpl()
     : FakeQuantizeImpl(with_args<MovingAverageMinMaxObserver>(ObserverOptions().quant_min(0).quant_max(255))) {}
 
 void FakeQuantizeImpl::reset() {
-  register_switches(ScalarType::Byte);
-  activation_post_process = register_module("activation_post_process", make_());
-  register_qparams(*this, scale, zero_point);
+  register_all(ScalarType::Byte);
 }
 
 Tensor FakeQuantizeImpl::forward(const Tensor& x) {
@@ -126,20 +123,15 @@ Tensor FakeQuantizeImpl::forward(const Tensor& x) {
   }
   return quantizes() ? quantized_as(*this, x, scale, zero_point) : x;
 }
-std::string FakeQuantizeImpl::extra_repr() const {
-  return text_of(*this, scale, zero_point);
-}
 
 FixedQParamsFakeQuantizeImpl::FixedQParamsFakeQuantizeImpl(ObserverFactory observer)
-    : FakeQuantizeBase(made_by("FixedQParamsFakeQuantize", observer)->options()), make_(std::move(observer)) {
+    : FakeQuantizeBase("FixedQParamsFakeQuantize", std::move(observer)) {
   TORCH_CHECK(std::dynamic_pointer_cast<FixedQParamsObserverImpl>(make_()) != nullptr,
               "FixedQParamsFakeQuantize: expected a FixedQParamsObserver");
   reset();
 }
 void FixedQParamsFakeQuantizeImpl::reset() {
-  register_switches(ScalarType::Byte);
-  activation_post_process = register_module("activation_post_process", make_());
-  register_qparams(*this, scale, zero_point);
+  register_all(ScalarType::Byte);
   const auto [step, zero] = activation_post_process->calculate_qparams();
   assign(scale, step);
   assign(zero_point, zero);
@@ -147,13 +139,10 @@ void FixedQParamsFakeQuantizeImpl::reset() {
 Tensor FixedQParamsFakeQuantizeImpl::forward(const Tensor& x) {
   return quantizes() ? quantized_as(*this, x, scale, zero_point) : x;
 }
-std::string FixedQParamsFakeQuantizeImpl::extra_repr() const {
-  return text_of(*this, scale, zero_point);
-}
 
 // --- both in one operator ---
 FusedMovingAvgObsFakeQuantizeImpl::FusedMovingAvgObsFakeQuantizeImpl(ObserverFactory observer)
-    : FakeQuantizeBase(made_by("FusedMovingAvgObsFakeQuantize", observer)->options()), make_(std::move(observer)) {
+    : FakeQuantizeBase("FusedMovingAvgObsFakeQuantize", std::move(observer)) {
   const auto made = make_();
   TORCH_CHECK(std::dynamic_pointer_cast<MovingAverageMinMaxObserverImpl>(made) != nullptr ||
                   std::dynamic_pointer_cast<MovingAveragePerChannelMinMaxObserverImpl>(made) != nullptr,
@@ -167,27 +156,20 @@ FusedMovingAvgObsFakeQuantizeImpl::FusedMovingAvgObsFakeQuantizeImpl()
           with_args<MovingAverageMinMaxObserver>(ObserverOptions().quant_min(0).quant_max(255))) {}
 
 void FusedMovingAvgObsFakeQuantizeImpl::reset() {
-  register_switches(ScalarType::Long);
-  activation_post_process =
-      register_module("activation_post_process", std::dynamic_pointer_cast<UniformQuantizationObserverBase>(make_()));
-  register_qparams(*this, scale, zero_point);
+  register_all(ScalarType::Long);
 }
 Tensor FusedMovingAvgObsFakeQuantizeImpl::forward(const Tensor& x) {
   TORCH_CHECK(x.defined(), "FusedMovingAvgObsFakeQuantize: expected a tensor, but got an undefined one");
-  return at::fused_moving_avg_obs_fake_quant(x, observer_enabled, fake_quant_enabled, activation_post_process->min_val,
-                                             activation_post_process->max_val, scale, zero_point,
-                                             options_.averaging_constant(), quant_min(), quant_max(), ch_axis(),
-                                             is_per_channel(qscheme()), is_symmetric(qscheme()));
-}
-std::string FusedMovingAvgObsFakeQuantizeImpl::extra_repr() const {
-  return text_of(*this, scale, zero_point);
+  auto& seen = dynamic_cast<UniformQuantizationObserverBase&>(*activation_post_process);
+  return at::fused_moving_avg_obs_fake_quant(x, observer_enabled, fake_quant_enabled, seen.min_val, seen.max_val, scale,
+                                             zero_point, options_.averaging_constant(), quant_min(), quant_max(),
+                                             ch_axis(), is_per_channel(qscheme()), is_symmetric(qscheme()));
 }
 
 // --- parameters ---
 LearnableFakeQuantizeImpl::LearnableFakeQuantizeImpl(ObserverFactory observer, double scale_of_all,
                                                      double zero_point_of_all, int64_t channels, bool use_grad_scaling)
-    : ObserverBase(made_by("LearnableFakeQuantize", observer)->options()),
-      make_(std::move(observer)),
+    : AroundObserver("LearnableFakeQuantize", std::move(observer)),
       scale_(scale_of_all),
       zero_point_(zero_point_of_all),
       channels_(channels),
@@ -265,9 +247,6 @@ QParams LearnableFakeQuantizeImpl::calculate_qparams() {
   const Tensor least = at::clamp_min(at::detach(scale), at::item(eps));
   const Tensor zero = at::clamp(at::round(at::detach(zero_point)), quant_min(), quant_max());
   return {least, at::to(zero, ScalarType::Long)};
-}
-std::string LearnableFakeQuantizeImpl::extra_repr() const {
-  return text_of(*this, scale, zero_point);
 }
 
 // --- switches ---

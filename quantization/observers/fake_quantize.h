@@ -2,7 +2,7 @@
 // them, so that training gets used to the rounding.
 //
 //   auto fake = torch::quantization::FakeQuantize(torch::quantization::with_args<MovingAverageMinMaxObserver>());
-//   y = fake(x);               // observes x, then ((round(x / scale) + zero_point within [qmin, qmax]) - zero_point) *
+//   y = fake(x);               // observes x, then ((round(x / scale) + zero_point in [qmin, qmax]) - zero_point) *
 //   scale fake->disable_observer();  // from now on the scale stays
 #pragma once
 
@@ -13,10 +13,28 @@
 
 namespace torch::quantization {
 
-/// What can be switched: observing, and fake quantization.
-class FakeQuantizeBase : public ObserverBase {
+/// What stands around an observer, its child activation_post_process, which says the range of integers.
+class AroundObserver : public ObserverBase {
  public:
-  explicit FakeQuantizeBase(const ObserverOptions& options) : ObserverBase(options) {}
+  QParams calculate_qparams() override { return activation_post_process->calculate_qparams(); }
+  int64_t quant_min() const override { return activation_post_process->quant_min(); }
+  int64_t quant_max() const override { return activation_post_process->quant_max(); }
+  bool has_seen() const override { return activation_post_process->has_seen(); }
+  std::string extra_repr() const override;
+
+  std::shared_ptr<ObserverBase> activation_post_process;
+  /// Those of the last forward.
+  at::Tensor scale, zero_point;
+
+ protected:
+  /// Of the observer that `observer` makes. Throws c10::Error where that chooses no qparams.
+  AroundObserver(const char* who, ObserverFactory observer);
+  ObserverFactory make_;
+};
+
+/// What can be switched: observing, and fake quantization.
+class FakeQuantizeBase : public AroundObserver {
+ public:
   void enable_fake_quant(bool enabled = true);
   void disable_fake_quant() { enable_fake_quant(false); }
   void enable_observer(bool enabled = true);
@@ -26,31 +44,20 @@ class FakeQuantizeBase : public ObserverBase {
   at::Tensor fake_quant_enabled, observer_enabled;
 
  protected:
-  void register_switches(c10::ScalarType dtype);
+  using AroundObserver::AroundObserver;
+  /// The switches, numbers of `switches`, a new observer, and buffers scale and zero_point.
+  void register_all(c10::ScalarType switches);
   bool quantizes() const;
   bool observes() const;
 };
 
-/// Quantizes by what its observer, `activation_post_process`, chooses. Dtypes of x: float, half, bfloat16, double.
+/// Quantizes by what its observer chooses. Dtypes of x: float, half, bfloat16, double.
 class FakeQuantizeImpl : public FakeQuantizeBase, public nn::Cloneable<FakeQuantizeImpl> {
  public:
-  /// Of the observer that `observer` makes. Throws c10::Error where that chooses no qparams.
   explicit FakeQuantizeImpl(ObserverFactory observer);
   FakeQuantizeImpl();
   at::Tensor forward(const at::Tensor& x) override;
-  QParams calculate_qparams() override { return activation_post_process->calculate_qparams(); }
-  int64_t quant_min() const override { return activation_post_process->quant_min(); }
-  int64_t quant_max() const override { return activation_post_process->quant_max(); }
-  bool has_seen() const override { return activation_post_process->has_seen(); }
   void reset() override;
-  std::string extra_repr() const override;
-
-  std::shared_ptr<ObserverBase> activation_post_process;
-  /// Those of the last forward.
-  at::Tensor scale, zero_point;
-
- private:
-  ObserverFactory make_;
 };
 TORCH_MODULE(FakeQuantize);
 
@@ -60,17 +67,7 @@ class FixedQParamsFakeQuantizeImpl : public FakeQuantizeBase, public nn::Cloneab
   explicit FixedQParamsFakeQuantizeImpl(ObserverFactory observer);
   at::Tensor forward(const at::Tensor& x) override;
   QParams calculate_qparams() override { return {scale, zero_point}; }
-  int64_t quant_min() const override { return activation_post_process->quant_min(); }
-  int64_t quant_max() const override { return activation_post_process->quant_max(); }
-  bool has_seen() const override { return activation_post_process->has_seen(); }
   void reset() override;
-  std::string extra_repr() const override;
-
-  std::shared_ptr<ObserverBase> activation_post_process;
-  at::Tensor scale, zero_point;
-
- private:
-  ObserverFactory make_;
 };
 TORCH_MODULE(FixedQParamsFakeQuantize);
 
@@ -83,23 +80,12 @@ class FusedMovingAvgObsFakeQuantizeImpl : public FakeQuantizeBase,
   explicit FusedMovingAvgObsFakeQuantizeImpl(ObserverFactory observer);
   FusedMovingAvgObsFakeQuantizeImpl();
   at::Tensor forward(const at::Tensor& x) override;
-  QParams calculate_qparams() override { return activation_post_process->calculate_qparams(); }
-  int64_t quant_min() const override { return activation_post_process->quant_min(); }
-  int64_t quant_max() const override { return activation_post_process->quant_max(); }
-  bool has_seen() const override { return activation_post_process->has_seen(); }
   void reset() override;
-  std::string extra_repr() const override;
-
-  std::shared_ptr<UniformQuantizationObserverBase> activation_post_process;
-  at::Tensor scale, zero_point;
-
- private:
-  ObserverFactory make_;
 };
 TORCH_MODULE(FusedMovingAvgObsFakeQuantize);
 
 /// Scale and zero point are parameters, which training moves; at first an observer estimates them.
-class LearnableFakeQuantizeImpl : public ObserverBase, public nn::Cloneable<LearnableFakeQuantizeImpl> {
+class LearnableFakeQuantizeImpl : public AroundObserver, public nn::Cloneable<LearnableFakeQuantizeImpl> {
  public:
   /// `channels`: 1 per tensor, else as many scales. `use_grad_scaling`: gradients of scale and zero point are divided
   /// by sqrt(numel * quant_max).
@@ -108,11 +94,7 @@ class LearnableFakeQuantizeImpl : public ObserverBase, public nn::Cloneable<Lear
   at::Tensor forward(const at::Tensor& x) override;
   /// The zero point rounded, within the range.
   QParams calculate_qparams() override;
-  int64_t quant_min() const override { return activation_post_process->quant_min(); }
-  int64_t quant_max() const override { return activation_post_process->quant_max(); }
-  bool has_seen() const override { return activation_post_process->has_seen(); }
   void reset() override;
-  std::string extra_repr() const override;
 
   /// Training moves scale and zero point, the observer rests.
   void enable_param_learning();
@@ -124,12 +106,9 @@ class LearnableFakeQuantizeImpl : public ObserverBase, public nn::Cloneable<Lear
   void toggle_qparam_learning(bool enabled);
   void toggle_fake_quant(bool enabled);
 
-  std::shared_ptr<ObserverBase> activation_post_process;
-  at::Tensor scale, zero_point;
   at::Tensor fake_quant_enabled, static_enabled, learning_enabled, eps;
 
  private:
-  ObserverFactory make_;
   double scale_, zero_point_;
   int64_t channels_;
   bool use_grad_scaling_;

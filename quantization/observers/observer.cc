@@ -239,109 +239,70 @@ QParams UniformQuantizationObserverBase::qparams_for(const Tensor& least, const 
   return {at::to(scale, least.device(), scale.scalar_type()), at::to(zero, least.device(), zero.scalar_type())};
 }
 
+void UniformQuantizationObserverBase::reset_min_max_vals() {
+  if (is_per_channel(qscheme())) {
+    min_val.resize_({0});
+    max_val.resize_({0});
+  } else {
+    min_val.fill_(kInfinity);
+    max_val.fill_(-kInfinity);
+  }
+}
+
 // --- extremes ---
-MinMaxObserverImpl::MinMaxObserverImpl(const ObserverOptions& options) : UniformQuantizationObserverBase(options) {
+namespace {
+template <bool kAveraged, bool kPerChannel>
+constexpr const char* kExtremesName = kAveraged ? (kPerChannel ? "MovingAveragePerChannelMinMaxObserver"
+                                                               : "MovingAverageMinMaxObserver")
+                                                : (kPerChannel ? "PerChannelMinMaxObserver" : "MinMaxObserver");
+}  // namespace
+
+template <bool kAveraged, bool kPerChannel>
+ExtremesObserver<kAveraged, kPerChannel>::ExtremesObserver(const ObserverOptions& options)
+    : Module(kExtremesName<kAveraged, kPerChannel>), UniformQuantizationObserverBase(options) {
+  TORCH_CHECK_NOT_IMPLEMENTED(is_per_channel(qscheme()) == kPerChannel, this->name(), "'s qscheme only support ",
+                              kPerChannel ? "torch.per_channel_symmetric, torch.per_channel_affine and "
+                                            "torch.per_channel_affine_float_qparams"
+                                          : "torch.per_tensor_symmetric and torch.per_tensor_affine",
+                              ", but got: torch.", qscheme_name(qscheme()));
   TORCH_CHECK_NOT_IMPLEMENTED(
-      !is_per_channel(qscheme()),
-      "MinMaxObserver's qscheme only support torch.per_tensor_symmetric and torch.per_tensor_affine.");
-  TORCH_CHECK_NOT_IMPLEMENTED(!(is_symmetric(qscheme()) && options.reduce_range() && dtype() == ScalarType::QUInt8),
-                              "Cannot reduce range for symmetric quantization for quint8");
+      kAveraged || kPerChannel || !is_symmetric(qscheme()) || !options.reduce_range() || dtype() != ScalarType::QUInt8,
+      "Cannot reduce range for symmetric quantization for quint8");
+  TORCH_CHECK_NOT_IMPLEMENTED(!kPerChannel || !options.is_dynamic(), this->name(),
+                              " doesn't support dynamic quantization");
+  TORCH_CHECK_NOT_IMPLEMENTED(!kAveraged || !options.is_dynamic() || options.averaging_constant() == 1, this->name(),
+                              " doesn't support dynamic quantization for averaging constant of ",
+                              options.averaging_constant());
   reset();
-}
-Tensor MinMaxObserverImpl::forward(const Tensor& x) {
-  check_seen("MinMaxObserver", x);
-  if (x.numel() == 0) return x;
-  const c10::NoGradGuard no_grad;
-  const auto [least, most] = at::aminmax(numbers(x));
-  assign(min_val, at::minimum(least, min_val));
-  assign(max_val, at::maximum(most, max_val));
-  return x;
-}
-void MinMaxObserverImpl::reset_min_max_vals() {
-  min_val.fill_(kInfinity);
-  max_val.fill_(-kInfinity);
+  if (kPerChannel) adopt_sizes_when_loaded();
 }
 
-MovingAverageMinMaxObserverImpl::MovingAverageMinMaxObserverImpl(const ObserverOptions& options)
-    : UniformQuantizationObserverBase(options) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!is_per_channel(qscheme()),
-                              "MovingAverageMinMaxObserver's qscheme only support torch.per_tensor_symmetric and "
-                              "torch.per_tensor_affine. but got: torch.",
-                              qscheme_name(qscheme()));
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      !options.is_dynamic() || options.averaging_constant() == 1,
-      "MovingAverageMinMaxObserver doesn't support dynamic quantization for averaging constant of ",
-      options.averaging_constant());
-  reset();
-}
-Tensor MovingAverageMinMaxObserverImpl::forward(const Tensor& x) {
-  check_seen("MovingAverageMinMaxObserver", x);
+template <bool kAveraged, bool kPerChannel>
+Tensor ExtremesObserver<kAveraged, kPerChannel>::forward(const Tensor& x) {
+  const char* const who = kExtremesName<kAveraged, kPerChannel>;
+  check_seen(who, x);
   if (x.numel() == 0) return x;
   const c10::NoGradGuard no_grad;
-  const auto [least, most] = at::aminmax(numbers(x));
+  const auto [least, most] = kPerChannel ? at::aminmax(channels_of(who, x, ch_axis()), 1) : at::aminmax(numbers(x));
   const bool first = nothing_seen(min_val) && nothing_seen(max_val);
-  assign(min_val, first ? least : moved(min_val, least, options_.averaging_constant()));
-  assign(max_val, first ? most : moved(max_val, most, options_.averaging_constant()));
-  return x;
-}
-void MovingAverageMinMaxObserverImpl::reset_min_max_vals() {
-  min_val.fill_(kInfinity);
-  max_val.fill_(-kInfinity);
-}
-
-PerChannelMinMaxObserverImpl::PerChannelMinMaxObserverImpl(const ObserverOptions& options)
-    : UniformQuantizationObserverBase(options) {
-  TORCH_CHECK_NOT_IMPLEMENTED(is_per_channel(qscheme()),
-                              "PerChannelMinMaxObserver's qscheme only support torch.per_channel_symmetric, "
-                              "torch.per_channel_affine and torch.per_channel_affine_float_qparams.");
-  TORCH_CHECK_NOT_IMPLEMENTED(!options.is_dynamic(), "PerChannelMinMaxObserver doesn't support dynamic quantization");
-  reset();
-  adopt_sizes_when_loaded();
-}
-Tensor PerChannelMinMaxObserverImpl::forward(const Tensor& x) {
-  check_seen("PerChannelMinMaxObserver", x);
-  if (x.numel() == 0) return x;
-  const c10::NoGradGuard no_grad;
-  const auto [least, most] = at::aminmax(channels_of("PerChannelMinMaxObserver", x, ch_axis()), 1);
-  const bool first = min_val.numel() == 0 || max_val.numel() == 0;
-  TORCH_CHECK(first || min_val.sizes() == least.sizes(), "PerChannelMinMaxObserver: expected ", min_val.numel(),
+  TORCH_CHECK(first || min_val.sizes() == least.sizes(), who, ": expected ", min_val.numel(),
               " channels, as were seen before, but got ", least.numel());
-  assign(min_val, first ? least : at::minimum(least, min_val));
-  assign(max_val, first ? most : at::maximum(most, max_val));
+  if (first) {
+    assign(min_val, least);
+    assign(max_val, most);
+  } else if (kAveraged) {
+    assign(min_val, moved(min_val, least, options_.averaging_constant()));
+    assign(max_val, moved(max_val, most, options_.averaging_constant()));
+  } else {
+    assign(min_val, at::minimum(least, min_val));
+    assign(max_val, at::maximum(most, max_val));
+  }
   return x;
 }
-void PerChannelMinMaxObserverImpl::reset_min_max_vals() {
-  min_val.resize_({0});
-  max_val.resize_({0});
-}
-
-MovingAveragePerChannelMinMaxObserverImpl::MovingAveragePerChannelMinMaxObserverImpl(const ObserverOptions& options)
-    : UniformQuantizationObserverBase(options) {
-  TORCH_CHECK_NOT_IMPLEMENTED(is_per_channel(qscheme()),
-                              "MovingAveragePerChannelMinMaxObserver's qscheme only support "
-                              "torch.per_channel_symmetric, torch.per_channel_affine and "
-                              "torch.per_channel_affine_float_qparams.");
-  TORCH_CHECK_NOT_IMPLEMENTED(!options.is_dynamic(),
-                              "MovingAveragePerChannelMinMaxObserver doesn't support dynamic quantization");
-  reset();
-  adopt_sizes_when_loaded();
-}
-Tensor MovingAveragePerChannelMinMaxObserverImpl::forward(const Tensor& x) {
-  check_seen("MovingAveragePerChannelMinMaxObserver", x);
-  if (x.numel() == 0) return x;
-  const c10::NoGradGuard no_grad;
-  const auto [least, most] = at::aminmax(channels_of("MovingAveragePerChannelMinMaxObserver", x, ch_axis()), 1);
-  const bool first = min_val.numel() == 0 || max_val.numel() == 0;
-  TORCH_CHECK(first || min_val.sizes() == least.sizes(), "MovingAveragePerChannelMinMaxObserver: expected ",
-              min_val.numel(), " channels, as were seen before, but got ", least.numel());
-  assign(min_val, first ? least : moved(min_val, least, options_.averaging_constant()));
-  assign(max_val, first ? most : moved(max_val, most, options_.averaging_constant()));
-  return x;
-}
-void MovingAveragePerChannelMinMaxObserverImpl::reset_min_max_vals() {
-  min_val.resize_({0});
-  max_val.resize_({0});
-}
+template class ExtremesObserver<false, false>;
+template class ExtremesObserver<true, false>;
+template class ExtremesObserver<false, true>;
+template class ExtremesObserver<true, true>;
 
 // --- those that see nothing ---
 FixedQParamsObserverImpl::FixedQParamsObserverImpl(double scale, int64_t zero_point, const ObserverOptions& options)
@@ -362,8 +323,8 @@ std::string FixedQParamsObserverImpl::extra_repr() const {
   return text.str();
 }
 
-QParams PlaceholderObserverImpl::calculate_qparams() {
-  TORCH_CHECK(false, "calculate_qparams should not be called for PlaceholderObserver");
+QParams NoQParamsObserver::calculate_qparams() {
+  TORCH_CHECK(false, "calculate_qparams should not be called for ", nn::detail::class_name(*this));
 }
 std::string PlaceholderObserverImpl::extra_repr() const {
   std::ostringstream text;
@@ -376,16 +337,6 @@ Tensor RecordingObserverImpl::forward(const Tensor& x) {
   tensor_val.push_back(at::clone(at::detach(x)));
   return x;
 }
-QParams RecordingObserverImpl::calculate_qparams() {
-  TORCH_CHECK(false, "calculate_qparams should not be called for RecordingObserver");
-}
-QParams NoopObserverImpl::calculate_qparams() {
-  TORCH_CHECK(false, "calculate_qparams should not be called for NoopObserver");
-}
-QParams ReuseInputObserverImpl::calculate_qparams() {
-  TORCH_CHECK(false, "calculate_qparams should not be called for ReuseInputObserver");
-}
-
 bool same_observer(const ObserverBase& a, const ObserverBase& b) {
   if (typeid(a) != typeid(b)) return false;
   const ObserverOptions &p = a.options(), &q = b.options();

@@ -108,7 +108,7 @@ class UniformQuantizationObserverBase : public ObserverBase {
   at::Tensor min_val, max_val, eps;
 
   /// Forgets it.
-  virtual void reset_min_max_vals() = 0;
+  virtual void reset_min_max_vals();
 
  protected:
   /// Scale 1 and zero point 0, with a warning, where nothing was seen.
@@ -122,58 +122,32 @@ class UniformQuantizationObserverBase : public ObserverBase {
   int64_t quant_min_ = 0, quant_max_ = 0;
 };
 
-/// The least and the greatest number of all tensors. Per tensor schemes only: NotImplementedError for others, and for
-/// a reduced symmetric QUInt8.
-class MinMaxObserverImpl : public UniformQuantizationObserverBase, public nn::Cloneable<MinMaxObserverImpl> {
+/// The least and the greatest number of all tensors, or, per channel, of each channel, along dimension ch_axis; or
+/// their moving averages: min += averaging_constant * (least - min), from the first tensor's on. NotImplementedError
+/// for qschemes of the other kind, for a reduced symmetric QUInt8, and for dynamic ones but the average of constant 1.
+template <bool kAveraged, bool kPerChannel>
+class ExtremesObserver : public UniformQuantizationObserverBase,
+                         public nn::Cloneable<ExtremesObserver<kAveraged, kPerChannel>> {
  public:
-  explicit MinMaxObserverImpl(const ObserverOptions& options = {});
+  explicit ExtremesObserver(const ObserverOptions& options = ObserverOptions().qscheme(kPerChannel
+                                                                                           ? c10::kPerChannelAffine
+                                                                                           : c10::kPerTensorAffine));
   at::Tensor forward(const at::Tensor& x) override;
   QParams calculate_qparams() override { return qparams_for(min_val, max_val); }
-  void reset() override { register_extremes(false); }
-  void reset_min_max_vals() override;
+  void reset() override { register_extremes(kPerChannel); }
   std::string extra_repr() const override { return extremes_text(); }
 };
+extern template class ExtremesObserver<false, false>;
+extern template class ExtremesObserver<true, false>;
+extern template class ExtremesObserver<false, true>;
+extern template class ExtremesObserver<true, true>;
+using MinMaxObserverImpl = ExtremesObserver<false, false>;
+using MovingAverageMinMaxObserverImpl = ExtremesObserver<true, false>;
+using PerChannelMinMaxObserverImpl = ExtremesObserver<false, true>;
+using MovingAveragePerChannelMinMaxObserverImpl = ExtremesObserver<true, true>;
 TORCH_MODULE(MinMaxObserver);
-
-/// Their moving average: min += averaging_constant * (least - min), from the first tensor's on.
-class MovingAverageMinMaxObserverImpl : public UniformQuantizationObserverBase,
-                                        public nn::Cloneable<MovingAverageMinMaxObserverImpl> {
- public:
-  explicit MovingAverageMinMaxObserverImpl(const ObserverOptions& options = {});
-  at::Tensor forward(const at::Tensor& x) override;
-  QParams calculate_qparams() override { return qparams_for(min_val, max_val); }
-  void reset() override { register_extremes(false); }
-  void reset_min_max_vals() override;
-  std::string extra_repr() const override { return extremes_text(); }
-};
 TORCH_MODULE(MovingAverageMinMaxObserver);
-
-/// The least and the greatest number of each channel, along dimension ch_axis. Per channel schemes only.
-class PerChannelMinMaxObserverImpl : public UniformQuantizationObserverBase,
-                                     public nn::Cloneable<PerChannelMinMaxObserverImpl> {
- public:
-  explicit PerChannelMinMaxObserverImpl(
-      const ObserverOptions& options = ObserverOptions().qscheme(c10::kPerChannelAffine));
-  at::Tensor forward(const at::Tensor& x) override;
-  QParams calculate_qparams() override { return qparams_for(min_val, max_val); }
-  void reset() override { register_extremes(true); }
-  void reset_min_max_vals() override;
-  std::string extra_repr() const override { return extremes_text(); }
-};
 TORCH_MODULE(PerChannelMinMaxObserver);
-
-/// Moving averages of those.
-class MovingAveragePerChannelMinMaxObserverImpl : public UniformQuantizationObserverBase,
-                                                  public nn::Cloneable<MovingAveragePerChannelMinMaxObserverImpl> {
- public:
-  explicit MovingAveragePerChannelMinMaxObserverImpl(
-      const ObserverOptions& options = ObserverOptions().qscheme(c10::kPerChannelAffine));
-  at::Tensor forward(const at::Tensor& x) override;
-  QParams calculate_qparams() override { return qparams_for(min_val, max_val); }
-  void reset() override { register_extremes(true); }
-  void reset_min_max_vals() override;
-  std::string extra_repr() const override { return extremes_text(); }
-};
 TORCH_MODULE(MovingAveragePerChannelMinMaxObserver);
 
 /// A histogram of all numbers, of `bins` bins. The range that is chosen is the one of least squared error, found by
@@ -215,15 +189,21 @@ class FixedQParamsObserverImpl : public ObserverBase, public nn::Cloneable<Fixed
 };
 TORCH_MODULE(FixedQParamsObserver);
 
-/// Sees nothing: says by its dtype what shall become of a tensor (dynamic quantization, half precision).
-class PlaceholderObserverImpl : public ObserverBase, public nn::Cloneable<PlaceholderObserverImpl> {
+/// What chooses no scales: calculate_qparams() throws c10::Error.
+class NoQParamsObserver : public ObserverBase {
  public:
-  explicit PlaceholderObserverImpl(const ObserverOptions& options = ObserverOptions().dtype(c10::ScalarType::Float),
-                                   std::string custom_op_name = "")
-      : ObserverBase(options), custom_op(std::move(custom_op_name)) {}
+  using ObserverBase::ObserverBase;
   at::Tensor forward(const at::Tensor& x) override { return x; }
   QParams calculate_qparams() override;
   bool chooses_qparams() const override { return false; }
+};
+
+/// Sees nothing: says by its dtype what shall become of a tensor (dynamic quantization, half precision).
+class PlaceholderObserverImpl : public NoQParamsObserver, public nn::Cloneable<PlaceholderObserverImpl> {
+ public:
+  explicit PlaceholderObserverImpl(const ObserverOptions& options = ObserverOptions().dtype(c10::ScalarType::Float),
+                                   std::string custom_op_name = "")
+      : NoQParamsObserver(options), custom_op(std::move(custom_op_name)) {}
   void reset() override {}
   std::string extra_repr() const override;
 
@@ -232,12 +212,10 @@ class PlaceholderObserverImpl : public ObserverBase, public nn::Cloneable<Placeh
 TORCH_MODULE(PlaceholderObserver);
 
 /// Keeps copies of all tensors, for those who look for errors.
-class RecordingObserverImpl : public ObserverBase, public nn::Cloneable<RecordingObserverImpl> {
+class RecordingObserverImpl : public NoQParamsObserver, public nn::Cloneable<RecordingObserverImpl> {
  public:
-  explicit RecordingObserverImpl(const ObserverOptions& options = {}) : ObserverBase(options) {}
+  explicit RecordingObserverImpl(const ObserverOptions& options = {}) : NoQParamsObserver(options) {}
   at::Tensor forward(const at::Tensor& x) override;
-  QParams calculate_qparams() override;
-  bool chooses_qparams() const override { return false; }
   void reset() override {}
   const std::vector<at::Tensor>& get_tensor_value() const { return tensor_val; }
 
@@ -246,24 +224,18 @@ class RecordingObserverImpl : public ObserverBase, public nn::Cloneable<Recordin
 TORCH_MODULE(RecordingObserver);
 
 /// Does nothing, for half precision.
-class NoopObserverImpl : public ObserverBase, public nn::Cloneable<NoopObserverImpl> {
+class NoopObserverImpl : public NoQParamsObserver, public nn::Cloneable<NoopObserverImpl> {
  public:
   explicit NoopObserverImpl(const ObserverOptions& options = ObserverOptions().dtype(c10::ScalarType::Half))
-      : ObserverBase(options) {}
-  at::Tensor forward(const at::Tensor& x) override { return x; }
-  QParams calculate_qparams() override;
-  bool chooses_qparams() const override { return false; }
+      : NoQParamsObserver(options) {}
   void reset() override {}
 };
 TORCH_MODULE(NoopObserver);
 
 /// Stands where the result is quantized as the input is.
-class ReuseInputObserverImpl : public ObserverBase, public nn::Cloneable<ReuseInputObserverImpl> {
+class ReuseInputObserverImpl : public NoQParamsObserver, public nn::Cloneable<ReuseInputObserverImpl> {
  public:
-  ReuseInputObserverImpl() : ObserverBase(ObserverOptions()) {}
-  at::Tensor forward(const at::Tensor& x) override { return x; }
-  QParams calculate_qparams() override;
-  bool chooses_qparams() const override { return false; }
+  ReuseInputObserverImpl() : NoQParamsObserver(ObserverOptions()) {}
   void reset() override {}
 };
 TORCH_MODULE(ReuseInputObserver);

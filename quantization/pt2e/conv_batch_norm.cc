@@ -70,20 +70,34 @@ Tensor along_first(const Tensor& t, int64_t dims) {
   return at::reshape(t, sizes);
 }
 
+// Takes away the outputs that say how a buffer changed, those that `goes` says by value and name.
+template <class F>
+void drop_changes(ExportedProgram& program, const F& goes) {
+  std::vector<Operand> outputs(program.graph->block().outputs().begin(), program.graph->block().outputs().end());
+  for (size_t o = outputs.size(); o-- > 0;) {
+    const OutputSpec& spec = program.signature.outputs.at(o);
+    if (spec.kind != OutputSpec::Kind::kBufferMutation || !outputs[o].is_value()) continue;
+    if (!goes(outputs[o].value(), spec.target)) continue;
+    outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(o));
+    program.signature.outputs.erase(program.signature.outputs.begin() + static_cast<std::ptrdiff_t>(o));
+  }
+  program.graph->block().set_outputs(std::move(outputs));
+}
+
 // What a fold leaves of a norm's results: its running statistics stay what they are, and nothing reads the others.
 void replace_norm(ExportedProgram& program, Node* norm, Value* result) {
   norm->result()->replace_all_uses_with(result);
-  const bool functional = norm->calls("aten::_native_batch_norm_legit_functional");
-  for (size_t i = 3; functional && i < norm->result_count(); ++i) {
-    // Outputs that say how the statistics changed.
-    std::vector<Operand> outputs(program.graph->block().outputs().begin(), program.graph->block().outputs().end());
-    for (size_t o = outputs.size(); o-- > 0;) {
-      if (!outputs[o].is_value() || outputs[o].value() != norm->result(i)) continue;
-      if (program.signature.outputs.at(o).kind != OutputSpec::Kind::kBufferMutation) continue;
-      outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(o));
-      program.signature.outputs.erase(program.signature.outputs.begin() + static_cast<std::ptrdiff_t>(o));
-    }
-    program.graph->block().set_outputs(std::move(outputs));
+  if (!norm->calls("aten::_native_batch_norm_legit_functional")) return;
+  // Nor are batches counted.
+  std::string count;
+  if (norm->operand(3).is_value() && state_of(program, norm->operand(3).value()) != nullptr) {
+    const std::string& mean = state_name(program, norm->operand(3).value());
+    count = mean.substr(0, mean.rfind('.') + 1) + "num_batches_tracked";
+  }
+  for (size_t i = 3; i < norm->result_count(); ++i) {
+    drop_changes(program, [&](const Value* value, const std::string& name) {
+      return value == norm->result(i) || name == count;
+    });
     norm->result(i)->replace_all_uses_with(norm->operand(i));
   }
 }

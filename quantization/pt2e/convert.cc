@@ -88,6 +88,13 @@ Operand quantized(const ExportedProgram& program, Node* node, ObserverBase& obse
                     is_symmetric(observer.qscheme()) ? "quantized_decomposed::choose_qparams_symmetric.tensor"
                                                      : "quantized_decomposed::choose_qparams.tensor",
                     {x, least, most, IValue(observer.eps_value()), IValue(dtype)});
+    // One number each.
+    for (const auto& [i, of] : {std::pair(0, ScalarType::Double), std::pair(1, ScalarType::Long)}) {
+      graph::TensorInfo info;
+      info.dtype = of;
+      info.sizes = info.strides = {1};
+      chosen->result(static_cast<size_t>(i))->set_info(info);
+    }
     return pair("quantized_decomposed::quantize_per_tensor.tensor",
                 "quantized_decomposed::dequantize_per_tensor.tensor", chosen->result(0), chosen->result(1),
                 std::nullopt);

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "quantization/observers/fake_quantize.h"
 #include "quantization/pt2e/program_parts.h"
 
 namespace torch::quantization {
@@ -27,19 +26,8 @@ QuantizationConfig get_default_x86_inductor_quantization_config(bool is_qat, boo
                           .eps(kEps);
   QuantizationConfig config;
   config.is_qat = is_qat;
-  if (is_dynamic) {
-    config.input_activation = QuantizationSpec{is_qat ? with_args<FakeQuantize>(with_args<MovingAverageMinMaxObserver>(
-                                                            ObserverOptions(activation).averaging_constant(1)))
-                                                      : with_args<PlaceholderObserver>(activation)};
-  } else if (is_qat) {
-    config.input_activation =
-        QuantizationSpec{with_args<FusedMovingAvgObsFakeQuantize>(with_args<MovingAverageMinMaxObserver>(activation))};
-  } else {
-    config.input_activation = QuantizationSpec{with_args<HistogramObserver>(activation)};
-  }
-  config.weight = QuantizationSpec{
-      is_qat ? with_args<FusedMovingAvgObsFakeQuantize>(with_args<MovingAveragePerChannelMinMaxObserver>(weight))
-             : with_args<PerChannelMinMaxObserver>(weight)};
+  config.input_activation = activation_spec(activation, is_qat, is_dynamic);
+  config.weight = weight_spec(weight, is_qat);
   config.output_activation = config.input_activation;
   return config;
 }
@@ -57,32 +45,6 @@ X86InductorQuantizer& X86InductorQuantizer::set_module_name_qconfig(const std::s
                                                                     std::optional<QuantizationConfig> config) {
   modules_[module] = std::move(config);
   return *this;
-}
-
-std::string module_of(const ExportedProgram& program, const Node& layer) {
-  if (layer_kind(layer) == LayerKind::kNone || !layer.operand(1).is_value()) return {};
-  if (state_of(program, layer.operand(1).value()) == nullptr) return {};
-  const std::string& weight = state_name(program, layer.operand(1).value());
-  const size_t dot = weight.rfind('.');
-  return dot == std::string::npos ? std::string() : weight.substr(0, dot);
-}
-
-const std::optional<QuantizationConfig>* config_at(
-    const std::map<std::string, std::optional<QuantizationConfig>>& modules, const std::string& path) {
-  for (std::string at = path; !at.empty();) {
-    const auto found = modules.find(at);
-    if (found != modules.end()) return &found->second;
-    const size_t dot = at.rfind('.');
-    at.resize(dot == std::string::npos ? 0 : dot);
-  }
-  return nullptr;
-}
-
-std::optional<QuantizationConfig> X86InductorQuantizer::config_of(const ExportedProgram& program,
-                                                                  const Node& node) const {
-  if (const auto* config = config_at(modules_, module_of(program, node))) return *config;
-  const auto found = operators_.find(node.callable().schema().name());
-  return found != operators_.end() ? found->second : global_;
 }
 
 namespace {

@@ -1,12 +1,10 @@
 // The quantizer for oneDNN's kernels on x86: inputs and weights of convolutions and linear layers, in 8 bits.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
-#include "quantization/pt2e/quantizer.h"
-#include "quantization/quantizers/quantization_config.h"
+#include "quantization/quantizers/configured_quantizer.h"
 
 namespace torch::quantization {
 
@@ -19,7 +17,7 @@ QuantizationConfig get_default_x86_inductor_quantization_config(bool is_qat = fa
 /// Annotates convolutions, with an add and an activation behind them, and linear layers with an activation; then
 /// max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten and cat between them, which pass 8 bits on as they are. The
 /// inputs of these are quantized; outputs are where the next layer wants them so.
-class X86InductorQuantizer : public Quantizer {
+class X86InductorQuantizer : public ConfiguredQuantizer {
  public:
   X86InductorQuantizer& set_global(const QuantizationConfig& config);
   /// Of an operator ("aten::linear"); none: it stays float.
@@ -27,17 +25,6 @@ class X86InductorQuantizer : public Quantizer {
   /// Of the layers of a module, by its path ("layer1.0"), and those below.
   X86InductorQuantizer& set_module_name_qconfig(const std::string& module, std::optional<QuantizationConfig> config);
   void annotate(const ExportedProgram& program, Annotations& annotations) override;
-
- private:
-  std::optional<QuantizationConfig> config_of(const ExportedProgram& program, const graph::Node& node) const;
-  std::optional<QuantizationConfig> global_;
-  std::map<std::string, std::optional<QuantizationConfig>> operators_, modules_;
 };
-
-/// The path of the module whose weight a layer has: "layer1.0.conv1". Empty where it is not known.
-std::string module_of(const ExportedProgram& program, const graph::Node& layer);
-/// What was set for the path, or for one above it; null where nothing was.
-const std::optional<QuantizationConfig>* config_at(
-    const std::map<std::string, std::optional<QuantizationConfig>>& modules, const std::string& path);
 
 }  // namespace torch::quantization

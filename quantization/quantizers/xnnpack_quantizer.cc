@@ -3,9 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "quantization/observers/fake_quantize.h"
 #include "quantization/qconfig.h"
-#include "quantization/quantizers/x86_inductor_quantizer.h"
 
 namespace torch::quantization {
 
@@ -31,25 +29,9 @@ QuantizationConfig get_symmetric_quantization_config(bool is_per_channel, bool i
                           .eps(kEps);
   QuantizationConfig config;
   config.is_qat = is_qat;
-  if (is_dynamic) {
-    config.input_activation = QuantizationSpec{is_qat ? with_args<FakeQuantize>(with_args<MovingAverageMinMaxObserver>(
-                                                            ObserverOptions(activation).averaging_constant(1)))
-                                                      : with_args<PlaceholderObserver>(activation)};
-  } else if (is_qat) {
-    config.input_activation =
-        QuantizationSpec{with_args<FusedMovingAvgObsFakeQuantize>(with_args<MovingAverageMinMaxObserver>(activation))};
-  } else {
-    config.input_activation = QuantizationSpec{with_args<HistogramObserver>(activation)};
-  }
+  config.input_activation = activation_spec(activation, is_qat, is_dynamic);
   if (!is_dynamic) config.output_activation = config.input_activation;
-  if (is_qat) {
-    config.weight = QuantizationSpec{with_args<FusedMovingAvgObsFakeQuantize>(
-        is_per_channel ? with_args<MovingAveragePerChannelMinMaxObserver>(weight)
-                       : with_args<MovingAverageMinMaxObserver>(weight))};
-  } else {
-    config.weight = QuantizationSpec{is_per_channel ? with_args<PerChannelMinMaxObserver>(weight)
-                                                    : with_args<MinMaxObserver>(weight)};
-  }
+  config.weight = weight_spec(weight, is_qat);
   return config;
 }
 
@@ -65,12 +47,6 @@ XNNPACKQuantizer& XNNPACKQuantizer::set_module_name(const std::string& module,
                                                     std::optional<QuantizationConfig> config) {
   modules_[module] = std::move(config);
   return *this;
-}
-
-std::optional<QuantizationConfig> XNNPACKQuantizer::config_of(const ExportedProgram& program, const Node& node) const {
-  if (const auto* config = config_at(modules_, module_of(program, node))) return *config;
-  const auto found = operators_.find(node.callable().schema().name());
-  return found != operators_.end() ? found->second : global_;
 }
 
 namespace {

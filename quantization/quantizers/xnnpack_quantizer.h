@@ -1,12 +1,10 @@
 // The quantizer for small devices: signed 8 bits, with quantized outputs.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
-#include "quantization/pt2e/quantizer.h"
-#include "quantization/quantizers/quantization_config.h"
+#include "quantization/quantizers/configured_quantizer.h"
 
 namespace torch::quantization {
 
@@ -21,7 +19,7 @@ QuantizationConfig get_symmetric_quantization_config(bool is_per_channel = false
 /// Annotates inputs, weights and outputs of linear layers and convolutions (with a batch norm in training, and with
 /// relu or hardtanh behind them), adaptive_avg_pool2d, add, mul and cat (with relu); and what only moves elements or
 /// picks some (max_pool2d, view, permute, slice ...) with the observer of its input.
-class XNNPACKQuantizer : public Quantizer {
+class XNNPACKQuantizer : public ConfiguredQuantizer {
  public:
   XNNPACKQuantizer& set_global(const QuantizationConfig& config);
   /// Of an operator ("aten::linear"); none: it stays float.
@@ -30,15 +28,9 @@ class XNNPACKQuantizer : public Quantizer {
   XNNPACKQuantizer& set_module_name(const std::string& module, std::optional<QuantizationConfig> config);
   void annotate(const ExportedProgram& program, Annotations& annotations) override;
 
- protected:
-  /// How a node is quantized; none: it stays float.
-  virtual std::optional<QuantizationConfig> config_of(const ExportedProgram& program, const graph::Node& node) const;
-
  private:
   void annotate_layer(graph::Node* node, const QuantizationConfig& config, Annotations& annotations) const;
   void annotate_elementwise(graph::Node* node, const QuantizationConfig& config, Annotations& annotations) const;
-  std::optional<QuantizationConfig> global_;
-  std::map<std::string, std::optional<QuantizationConfig>> operators_, modules_;
 };
 
 /// Weights of embeddings: uint8 by row with float zero points, or 4 bits.

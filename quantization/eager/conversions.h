@@ -1,0 +1,33 @@
+// What makers of replacements share. For the files of this folder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "quantization/eager/mappings.h"
+
+namespace torch::quantization::detail {
+
+struct ActivationQParams {
+  double scale;
+  int64_t zero_point;
+};
+/// What the module's observer chooses. Throws ValueError where there is none, or it chooses several.
+ActivationQParams activation(nn::Module& module);
+/// Throws ValueError where it has none.
+QConfig chosen(const nn::Module& module);
+/// A new one of the module's QConfig.
+std::shared_ptr<ObserverBase> weight_observer(const nn::Module& module);
+/// QInt8, by what the observer chooses.
+at::Tensor quantized_as(const at::Tensor& weight, ObserverBase& observer);
+/// The same after the observer, by default a new one, has seen the weight.
+at::Tensor observed(const nn::Module& module, const at::Tensor& weight, ObserverBase* observer = nullptr);
+
+/// Embedding and EmbeddingBag.
+void set_tables(ModuleMapping& mapping);
+/// Undefined where the list is shorter.
+at::Tensor at_or_none(const std::vector<at::Tensor>& list, size_t i);
+
+}  // namespace torch::quantization::detail
