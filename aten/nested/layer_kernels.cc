@@ -230,6 +230,31 @@ Tensor scaled_dot_product_attention_nested(const Tensor& query, const Tensor& ke
   return nested::joined(results, query);
 }
 
+// Each sequence by itself, which is what its mask would have left of it.
+std::tuple<Tensor, Tensor> native_multi_head_attention_nested(
+    const Tensor& query, const Tensor& key, const Tensor& value, int64_t embed_dim, int64_t num_head,
+    const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias,
+    const std::optional<Tensor>& mask, bool need_weights, bool average_attn_weights, std::optional<int64_t> mask_type) {
+  const char* const op = "_native_multi_head_attention";
+  TORCH_CHECK(query.is_nested() && key.is_nested() && value.is_nested(), op,
+              ": expected query, key and value to be nested, or none of them");
+  TORCH_CHECK(!mask.has_value() || !mask->defined(), op, ": no mask may be given with nested tensors");
+  TORCH_CHECK(!need_weights, op, ": need_weights is not supported with nested tensors");
+  const int64_t count = nested::impl_of(op, query).shape()->parts;
+  const std::vector<Tensor> q = parts_with(op, query, count), k = parts_with(op, key, count),
+                            v = parts_with(op, value, count);
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < q.size(); ++i) {
+    TORCH_CHECK(q[i].dim() == 2, op, ": expected parts of size (length, embed_dim), but got ", q[i].sizes());
+    const auto batch = [&](const std::vector<Tensor>& parts) { return at::unsqueeze(parts[i], 0); };
+    const Tensor result = std::get<0>(
+        at::_native_multi_head_attention(batch(q), batch(k), batch(v), embed_dim, num_head, qkv_weight, qkv_bias,
+                                         proj_weight, proj_bias, {}, false, average_attn_weights, mask_type));
+    results.push_back(at::squeeze(result, 0));
+  }
+  return {nested::joined(results, query), Tensor()};
+}
+
 // --- layers ---
 Tensor softmax_nested(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
   const auto softmax = [&](const Tensor& t, int64_t along) { return at::softmax(t, along, dtype); };

@@ -200,6 +200,20 @@ TEST(NestedLayers, WorkOnEachPart) {
   expect_equal(t.mean(), at::cat(values).mean());
 }
 
+// What a padding mask leaves of each sequence is what an encoder layer makes of it.
+TEST(NestedLayers, EncodeEachSequence) {
+  const Tensor w = random({12, 4}), b = random({12}), wo = random({4, 4}), bo = random({4}), n = random({4});
+  const Tensor up = random({6, 4}), down = random({4, 6}), c = random({6});
+  for (const bool norm_first : {false, true}) {
+    const Function layer = [&](const Tensor& t) {
+      return at::_transformer_encoder_layer_fwd(t, 4, 2, w, b, wo, bo, true, norm_first, 1e-5, n, bo, n, bo, up, c,
+                                                down, bo);
+    };
+    expect_as_parts({random({3, 4}), random({1, 4}), random({5, 4})}, {}, layer,
+                    [&](const Tensor& t) { return layer(t.unsqueeze(0)).squeeze(0); });
+  }
+}
+
 TEST(NestedLayers, BadArgumentsAreRefused) {
   const Tensor t = torch::nested::nested_tensor({random({2, 3}), random({4, 3})});
   const auto fails = [](const std::function<void()>& call, const char* text) {
@@ -217,6 +231,8 @@ TEST(NestedLayers, BadArgumentsAreRefused) {
   fails([&] { at::layer_norm(t, {4, 3}); }, "normalized_shape");
   fails([&] { at::matmul(t, t); }, "mat1 and mat2 shapes cannot be multiplied");
   fails([&] { at::matmul(t, random({3, 3, 2})); }, "does not go with 2 parts");
+  fails([&] { at::_native_multi_head_attention(t, t, t, 3, 1, t, t, t, t, random({2, 2}), false); }, "no mask");
+  fails([&] { at::_native_multi_head_attention(t, t, t, 3, 1, t, t, t, t); }, "need_weights");
   fails([&] { at::scaled_dot_product_attention(t, t, random({2, 3})); }, "to be nested, or none");
   fails([&] { at::scaled_dot_product_attention(t, t, t, random({2, 2})); }, "no mask");
   fails([&] { t.sum(0); }, "not along dimension 0");

@@ -230,7 +230,24 @@ void batch_norm(Emitter& e) {
   e.ignore({"momentum", "spatial", "is_test", "consumed_inputs"});
   if (e.has_attribute("spatial")) e.supported(e.i("spatial") == 1, "spatial = 0");
   const bool training = e.opset() >= 14 && e.i("training_mode", 0) != 0;
-  e.supported(!training && !e.wants(1), "training");
+  e.supported(training || !e.wants(1), "training");
+  if (training) {
+    // What the batch says of each channel; running statistics come out anew, of the variance with all elements.
+    e.out(same(e, "aten::batch_norm", e.in(0),
+               {e.in(1), e.in(2), std::nullopt, std::nullopt, true, 0.0, e.f("epsilon", 1e-5), false}));
+    const double kept = e.f("momentum", 0.9);
+    const auto running = [&](const Item& before, const Item& now) {
+      const Item rest = e.call("aten::mul.Scalar", {e.cast(now, before.dtype), 1 - kept});
+      return e.call("aten::add.Tensor", {e.call("aten::mul.Scalar", {before, kept}), rest});
+    };
+    const Item mean = e.in(3), var = e.in(4);
+    if (!e.wants(1)) return;
+    const Item channels = e.call("aten::flatten.using_ints",
+                                 {e.call("aten::transpose.int", {e.in(0), int64_t{0}, int64_t{1}}), int64_t{1}});
+    e.out(running(mean, e.call("aten::mean.dim", {channels, Ints{1}})));
+    e.out(running(var, e.call("aten::var.correction", {channels, Ints{1}, int64_t{0}})));
+    return;
+  }
   e.out(same(e, "aten::batch_norm", e.in(0),
              {e.in(1), e.in(2), e.in(3), e.in(4), false, 0.0, e.f("epsilon", 1e-5), false}));
 }

@@ -187,6 +187,25 @@ TEST(OnnxOperators, OfOldOpsets) {
   EXPECT_THROW(Model(29).node("Relu", {"x"}, {"out"}).run({x23}), c10::NotImplementedError);
 }
 
+TEST(OnnxOperators, BatchesThatNormalizeThemselves) {
+  const at::Tensor x = floats({1, 2, 3, 4, 5, 7, 9, 11}, {2, 2, 2});
+  const at::Tensor mean = floats({3.75, 6.75}, {2}), var = floats({5.6875, 11.1875}, {2});
+  Model model(15);
+  model.node("Constant", {}, {"one"}, {reals("value_floats", {1, 2})});
+  model.node("BatchNormalization", {"x", "one", "one", "y", "z"}, {"out", "mean", "var"},
+             {real("epsilon", 0), real("momentum", 0.75), whole("training_mode", 1)});
+  const at::Tensor before = floats({4, 8}, {2});
+  const std::vector<c10::IValue> got =
+      model.loaded({x, before, before}, {"out", "mean", "var"}).run({x, before, before});
+  const auto by_channel = [](const at::Tensor& t) { return t.reshape({2, 1}); };
+  const at::Tensor weight = by_channel(floats({1, 2}, {2}));
+  expect_same(got[0].toTensor(), (x - by_channel(mean)) / at::sqrt(by_channel(var)) * weight + weight);
+  expect_same(got[1].toTensor(), before * 0.75 + mean * 0.25);
+  expect_same(got[2].toTensor(), before * 0.75 + var * 0.25);
+  EXPECT_THROW(Model(13).node("BatchNormalization", {"x", "y", "y", "y", "y"}, {"out", "mean"}).run({x, before}),
+               c10::NotImplementedError);
+}
+
 TEST(OnnxOperators, WholeNumbers) {
   const at::Tensor a = longs({-7, 7, -8}), b = longs({2, -2, 3});
   expect_same(Model(14).node("Div", {"x", "y"}, {"out"}).run({a, b}), longs({-3, -3, -2}));

@@ -132,9 +132,17 @@ class GraphReader {
     for (const json& node : doc_.list(doc_.at(j, "nodes"), "nodes")) read_node(node, block, names, j, depth);
     std::vector<Operand> outputs;
     for (const json& output : doc_.list(doc_.at(j, "outputs"), "outputs")) {
+      if (const auto name = named(output); name.has_value() && tokens_.count(name->first) > 0) continue;
       for (Operand& one : listed(output, names)) outputs.push_back(std::move(one));
     }
     block.set_outputs(std::move(outputs));
+  }
+
+  // What stands in the file for the order of effects, which is no value.
+  void add_token(const json& argument) {
+    const auto name = named(argument);
+    if (!name.has_value()) doc_.fail("a token without a name");
+    tokens_.insert(name->first);
   }
 
   void define(Names& names, const std::string& name, Value* value) const {
@@ -507,10 +515,31 @@ class GraphReader {
       enclose(sub_graph(argument(graph_at)), operands_from(graph_at + 1), node, depth);
       return add_results(node);
     }
+    if (name == "with_effects") {
+      // The order of a block is that of its effects: the token that says so in the file is dropped.
+      const auto [tag, op] = doc_.chosen(argument(1), "an argument");
+      if (tag != "as_operator") doc_.fail("with_effects takes an operator, but got '", tag.substr(0, 40), "'");
+      json call = j;
+      call["target"] = doc_.text(*op, "an operator");
+      call["inputs"].erase(0);
+      call["inputs"].erase(0);
+      json results = json::array();
+      const json& outputs = doc_.list(doc_.at(j, "outputs"), "outputs");
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        if (i == 0) {
+          add_token(outputs[i]);
+        } else if (doc_.chosen(outputs[i], "an output").first != "as_none") {
+          results.push_back(outputs[i]);
+        }
+      }
+      call["outputs"] = std::move(results);
+      return read_node(call, block, names, in, depth);
+    }
     doc_.fail("the higher-order operator '", name.substr(0, 100), "', which is not known");
   }
 
   const Document& doc_;
+  std::set<std::string> tokens_;
   std::set<std::string>& missing_;
   std::map<std::string, std::string>* opaque_;
   mutable std::map<std::string, std::string> opaque_symbols_;  // by text
@@ -719,6 +748,10 @@ class ProgramReader {
       doc.fail(inputs.size(), " inputs, but ", input_specs.size(), " of them in the signature");
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
+      if (doc.chosen(input_specs[i], "an input spec").first == "token") {
+        reader.add_token(inputs[i]);
+        continue;
+      }
       const auto name = reader.named(inputs[i]);
       Value* value = block.add_input(name.has_value() ? name->second : c10::TypePtr(c10::AnyType::get()));
       if (name.has_value()) {
@@ -731,6 +764,7 @@ class ProgramReader {
     }
     reader.read(body, block, std::move(names), 0);
     for (const json& spec : doc.list(doc.at(signature, "output_specs"), "output specs")) {
+      if (doc.chosen(spec, "an output spec").first == "token") continue;
       out.signature.outputs.push_back(output_spec(doc, spec, out));
     }
     if (out.signature.outputs.size() != block.outputs().size()) {
@@ -748,7 +782,9 @@ class ProgramReader {
     }
   }
   static std::string missing_text(const std::set<std::string>& missing) {
-    std::string text = "the program calls operators that are not linked (//aten/ops:registry has all):";
+    std::string text =
+        "the program calls operators that are not linked (//aten/ops:registry has all of aten, "
+        "//aten/quantized:library those of quantized and quantized_decomposed):";
     for (const std::string& name : missing) text += " " + name;
     return text;
   }
@@ -784,8 +820,6 @@ class ProgramReader {
       const auto [kind, content] = doc.chosen(doc.at(*held, "value"), "a constant");
       spec.kind = InputSpec::Kind::kConstant;
       spec.value = reader.constant(kind, *content, nullptr);
-    } else if (tag == "token") {
-      spec.kind = InputSpec::Kind::kToken;
     } else {
       doc.fail("an input of the kind '", tag.substr(0, 40), "', which is not supported");
     }
@@ -805,8 +839,7 @@ class ProgramReader {
                                 {"parameter_mutation", Kind::kParameterMutation, "parameter_name"},
                                 {"user_input_mutation", Kind::kInputMutation, "user_input_name"},
                                 {"gradient_to_parameter", Kind::kParameterGradient, "parameter_name"},
-                                {"gradient_to_user_input", Kind::kInputGradient, "user_input_name"},
-                                {"token", Kind::kToken, nullptr}};
+                                {"gradient_to_user_input", Kind::kInputGradient, "user_input_name"}};
     for (const Known& known : kKnown) {
       if (tag != known.tag) continue;
       OutputSpec spec{known.kind, ""};

@@ -110,6 +110,13 @@ Member member_of(const Stmt& node) {
 }  // namespace
 
 void ArchivedProgram::set_constants(std::vector<IValue> constants) {
+  // Traces hold Python's numbers as tensors of its widest types, which give way to those of what they meet.
+  for (IValue& one : constants) {
+    if (!one.isTensor() || !one.toTensor().defined() || one.toTensor().dim() != 0) continue;
+    const c10::ScalarType dtype = one.toTensor().scalar_type();
+    if (dtype == c10::ScalarType::Double || dtype == c10::ScalarType::Long)
+      one.toTensor().unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
   constants_ = std::move(constants);
 }
 

@@ -63,6 +63,34 @@ TEST(Compile, Expressions) {
        "([4, 6], [a], [(0, x)])"},
       {"{'a': 1, 'b': 2}['b'], {'a': 1}.get('z', 5), 'a' in {'a': 1}, {'a': 1}.items(), {'a': 1}.keys(), len({'a': 1})",
        "(2, 5, True, [(a, 1)], [a], 1)"},
+      {"'heLLO wORLD'.capitalize(), 'heLLO 2wORLD'.title(), 'aB1'.swapcase(), 'Ab Cd'.istitle(), 'Ab CD'.istitle()",
+       "(Hello world, Hello 2World, Ab1, True, False)"},
+      {"'ab'.ljust(4, '.'), 'ab'.rjust(4, '.'), 'ab'.center(5, '*'), 'abc'.center(6, '*'), '-7'.zfill(4), "
+       "'abc'.zfill(2)",
+       "(ab.., ..ab, **ab*, *abc**, -007, abc)"},
+      {"'12'.isdigit(), ''.isdigit(), 'a1'.isalpha(), 'a1'.isalnum(), ' '.isspace(), 'A1'.isupper(), '1'.islower(), "
+       "'_a1'.isidentifier(), '1a'.isidentifier(), 'a\\n'.isprintable()",
+       "(True, False, False, True, True, True, False, True, False, False)"},
+      {"'a-b-c'.partition('-'), 'a-b-c'.rpartition('-'), 'abc'.partition('-'), 'abc'.rpartition('-')",
+       "((a, -, b-c), (a-b, -, c), (abc, , ), (, , abc))"},
+      {"'a b c'.rsplit(' ', 1), 'a b c'.rsplit(), 'a\\nb\\r\\nc'.splitlines(), 'a\\tbc\\td'.expandtabs(4)",
+       "([a b, c], [a, b, c], [a, b, c], a   bc  d)"},
+      {"hex(255), hex(-1), oct(8), bin(5), bin(0)", "(0xff, -0x1, 0o10, 0b101, 0b0)"},
+      {"torch.gcd(-12, 18), torch.gcd(0, 0), torch.factorial(5), torch.copysign(3, -1.5), torch.mathremainder(7, 4)",
+       "(6, 0, 120, -3., -1.)"},
+      {"torch.ldexp(1.5, 3), torch.frexp(10.), torch.modf(-2.5), torch.degrees(torch.radians(90)), torch.fabs(-2)",
+       "(12., (0.625, 4), (-0.5, -2.), 90., 2.)"},
+      {"torch.log2(8), torch.log10(100.), torch.expm1(0.), torch.erf(0), torch.gamma(5), torch.lgamma(1.), "
+       "torch.acosh(1)",
+       "(3., 2., 0., 0., 24., 0., 0.)"},
+      {"torch.ones([2, 3]).stride(), torch.broadcast_shapes([2, 1], [3]), torch.ones([2]).itemsize, "
+       "torch.ones([2]).nbytes, torch.ones([2]).get_device(), torch.ones([2]).is_meta",
+       "([3, 1], [2, 3], 4, 8, -1, False)"},
+      {"torch.as_tensor([1, 2]).dtype, torch.as_tensor(1.5).dtype, torch.as_tensor(True).dtype, "
+       "torch.as_tensor([[1.5]], dtype=torch.float64).shape, torch.as_tensor(torch.ones([2]), dtype=torch.int64).dtype",
+       "(4, 6, 11, [1, 1], 4)"},
+      {"torch.ones([2]).requires_grad_().requires_grad, torch.ones([2]).requires_grad_(False).requires_grad",
+       "(True, False)"},
       {"None is None, torch.float32, torch.int64, torch.device('cpu').type, annotate(List[int], []), "
        "annotate(Optional[int], 3)",
        "(True, 6, 4, cpu, [], 3)"},
@@ -105,6 +133,12 @@ TEST(Compile, Statements) {
       {"assert 1 < 2, 'no'\n  pass\n  \"\"\"a text\"\"\"\n  return None", "None"},
       {"i = 3\n  x = [i for i in [1, 2]]\n  return i, x", "(3, [1, 2])"},
       {"r = torch.max(torch.ones([2, 3]), 1)\n  v, i = r\n  return r.values.sum().item(), i[0].item()", "(2., 0)"},
+      {"torch.manual_seed(3)\n  a = torch.rand([2])\n  torch.manual_seed(3)\n  return torch.equal(a, torch.rand([2]))",
+       "True"},
+      {"x = 2\n  def __forked_function():\n    return x * 2\n  a = fork(__forked_function)\n  def "
+       "__forked_function0():\n    "
+       "return x * 3\n  b = fork(__forked_function0)\n  return torch.wait(a), torch.wait(b)",
+       "(4, 6)"},
       {"return", "None"},
   };
   for (const auto& [body, value] : cases) {

@@ -20,7 +20,8 @@ constexpr std::pair<std::string_view, std::string_view> kBuiltinOperators[] = {
     {"str", "aten::str"},       {"len", "aten::len"},     {"abs", "aten::abs"},       {"round", "aten::round"},
     {"divmod", "aten::divmod"}, {"ord", "aten::ord"},     {"chr", "aten::chr"},       {"min", "prim::min"},
     {"max", "prim::max"},       {"sum", "aten::sum"},     {"sorted", "aten::sorted"}, {"any", "aten::any"},
-    {"all", "aten::all"},       {"pow", "aten::pow"}};
+    {"all", "aten::all"},       {"pow", "aten::pow"},     {"hex", "aten::hex"},       {"oct", "aten::oct"},
+    {"bin", "aten::bin"}};
 
 TypePtr result_type(const c10::FunctionSchema& schema, const std::vector<TypePtr>& returns) {
   if (returns.empty()) return c10::NoneType::get();

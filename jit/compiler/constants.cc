@@ -55,14 +55,26 @@ std::optional<std::pair<c10::IValue, c10::TypePtr>> torch_constant(const std::st
 }
 
 std::string attribute_operator(TypeKind kind, const std::string& name) {
-  static const auto& of_tensors =
-      *new std::map<std::string, std::string>{{"dtype", "prim::dtype"},     {"layout", "prim::layout"},
-                                              {"device", "prim::device"},   {"requires_grad", "prim::requires_grad"},
-                                              {"is_cuda", "prim::is_cuda"}, {"shape", "prim::shape"},
-                                              {"ndim", "prim::ndim"},       {"T", "aten::numpy_T"},
-                                              {"mT", "aten::mT"},           {"H", "aten::matrix_H"},
-                                              {"mH", "aten::mH"},           {"real", "aten::real"},
-                                              {"imag", "aten::imag"},       {"data", "aten::detach"}};
+  static const auto& of_tensors = *new std::map<std::string, std::string>{{"dtype", "prim::dtype"},
+                                                                          {"layout", "prim::layout"},
+                                                                          {"device", "prim::device"},
+                                                                          {"requires_grad", "prim::requires_grad"},
+                                                                          {"is_cuda", "prim::is_cuda"},
+                                                                          {"shape", "prim::shape"},
+                                                                          {"ndim", "prim::ndim"},
+                                                                          {"T", "aten::numpy_T"},
+                                                                          {"mT", "aten::mT"},
+                                                                          {"H", "aten::matrix_H"},
+                                                                          {"mH", "aten::mH"},
+                                                                          {"real", "aten::real"},
+                                                                          {"imag", "aten::imag"},
+                                                                          {"data", "aten::detach"},
+                                                                          {"itemsize", "prim::itemsize"},
+                                                                          {"nbytes", "prim::nbytes"},
+                                                                          {"is_meta", "prim::is_meta"},
+                                                                          {"is_sparse", "prim::is_sparse"},
+                                                                          {"is_quantized", "prim::is_quantized"},
+                                                                          {"is_nested", "prim::is_nested"}};
   if (kind == TypeKind::TensorType) {
     const auto found = of_tensors.find(name);
     return found == of_tensors.end() ? "" : found->second;

@@ -75,7 +75,7 @@ Typed FunctionCompiler::expression(const Expr& node, const TypePtr& wanted) {
     case Expr::Kind::kCall:
       return call(*node.as<CallExpr>(), wanted);
     case Expr::Kind::kSubscript:
-      return subscript(*node.as<SubscriptExpr>());
+      return subscript(*node.as<SubscriptExpr>(), wanted);
     case Expr::Kind::kUnary:
       return unary(*node.as<UnaryExpr>());
     case Expr::Kind::kBinary:
@@ -238,9 +238,33 @@ Typed FunctionCompiler::attribute_of(const Typed& object, const std::string& nam
   return operator_call(op, {object}, range);
 }
 
-Typed FunctionCompiler::subscript(const SubscriptExpr& node) {
+// One of a list's or a dictionary's modules, whose number or name is known when this runs: all have the interface.
+Typed FunctionCompiler::module_part(const Typed& modules, const SubscriptExpr& node, const TypePtr& interface) {
+  const Typed index = expression(*node.index);
+  const bool by_name = index.type->kind() == TypeKind::StringType;
+  std::vector<Operand> items;
+  for (const c10::ClassAttribute& one : modules.type->castRaw<c10::ClassType>()->getAttributes()) {
+    const auto* type = one.getType()->castRaw<c10::ClassType>();
+    if (type == nullptr || !type->is_module()) continue;
+    if (!one.getType()->isSubtypeOf(interface)) {
+      throw ErrorReport(node.range, "module '", one.getName(), "' of type '", type->annotation_str(), "' is no '",
+                        interface->annotation_str(), "'");
+    }
+    if (by_name) items.push_back(constant(one.getName(), c10::StringType::get(), node.range).value);
+    items.push_back(attribute_of(modules, one.getName(), node.range).value);
+  }
+  const Typed all =
+      by_name ? make(Node::Kind::kDict, std::move(items), c10::DictType::create(index.type, interface), node.range)
+              : make(Node::Kind::kList, std::move(items), c10::ListType::create(interface), node.range);
+  return operator_call("aten::__getitem__", {all, index}, node.range);
+}
+
+Typed FunctionCompiler::subscript(const SubscriptExpr& node, const TypePtr& wanted) {
   const Typed value = expression(*node.value);
   const TypePtr& type = value.type;
+  if (const auto* modules = type->castRaw<c10::ClassType>();
+      modules != nullptr && modules->is_module() && wanted != nullptr && wanted->kind() == TypeKind::InterfaceType)
+    return module_part(value, node, wanted);
   if (type->kind() == TypeKind::TensorType)
     return operator_call("aten::__getitem__", {value, tensor_index(*node.index)}, node.range);
   if (type->kind() == TypeKind::TupleType) return tuple_part(value, node);

@@ -544,7 +544,7 @@ Flow FunctionCompiler::statement(const Block& statements, size_t& at) {
     case Stmt::Kind::kDef: {
       // Archives have them for what is forked.
       const auto& def = *node.as<DefStmt>();
-      if (def.name != "__forked_function" || !def.parameters.empty())
+      if (def.name.rfind("__forked_function", 0) != 0 || !def.parameters.empty())
         throw ErrorReport(node.range, "functions inside functions are not supported");
       local_[def.name] = &def;
       return {};

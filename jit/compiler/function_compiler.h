@@ -129,7 +129,8 @@ class FunctionCompiler {
   Typed tuple(const TupleExpr& node, const c10::TypePtr& wanted);
   Typed attribute(const AttributeExpr& node);
   Typed attribute_of(const Typed& object, const std::string& name, const SourceRange& range);
-  Typed subscript(const SubscriptExpr& node);
+  Typed subscript(const SubscriptExpr& node, const c10::TypePtr& wanted);
+  Typed module_part(const Typed& modules, const SubscriptExpr& node, const c10::TypePtr& interface);
   Typed tuple_part(const Typed& tuple, const SubscriptExpr& node);
   Typed tensor_index(const Expr& index);
   Typed unary(const UnaryExpr& node);

@@ -1,7 +1,9 @@
 // Arithmetic of numbers: the same function for integers, floats and complex numbers, which it tells apart by the
 // values.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "c10/util/complex_math.h"
 #include "c10/util/exception.h"
@@ -13,6 +15,8 @@ namespace {
 using c10::IValue;
 using c10::Stack;
 using Complex = c10::complex<double>;
+
+constexpr double kPi = 3.14159265358979323846;
 
 double real(const IValue& v) {
   return v.toScalar().toDouble();
@@ -242,6 +246,47 @@ bool is_finite(double v) {
   return std::isfinite(v);
 }
 
+double degrees(double v) {
+  return v * (180.0 / kPi);
+}
+double radians(double v) {
+  return v * (kPi / 180.0);
+}
+void gcd(Stack& s) {
+  const auto magnitude = [](int64_t v) {
+    return v < 0 ? uint64_t{0} - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
+  };
+  const uint64_t b = magnitude(pop(s).toInt()), a = magnitude(pop(s).toInt());
+  s.emplace_back(wrapped(std::gcd(a, b)));
+}
+void factorial(Stack& s) {
+  const int64_t n = s.back().toInt();
+  TORCH_CHECK_VALUE(n >= 0, "factorial() not defined for negative values");
+  TORCH_CHECK_VALUE(n <= 20, "factorial(", n, ") does not fit into an integer of 64 bits");
+  int64_t result = 1;
+  for (int64_t i = 2; i <= n; ++i) result *= i;
+  s.back() = IValue(result);
+}
+template <double (*f)(double, double)>
+void of_reals(Stack& s) {
+  const double b = real(pop(s)), a = real(pop(s));
+  s.emplace_back(f(a, b));
+}
+void ldexp(Stack& s) {
+  const int64_t exponent = pop(s).toInt();
+  s.back() = IValue(std::ldexp(real(s.back()), static_cast<int>(std::clamp<int64_t>(exponent, -5000, 5000))));
+}
+void frexp(Stack& s) {
+  int exponent = 0;
+  s.back() = IValue(std::frexp(real(s.back()), &exponent));
+  s.emplace_back(static_cast<int64_t>(exponent));
+}
+void modf(Stack& s) {
+  double whole = 0;
+  s.back() = IValue(std::modf(real(s.back()), &whole));
+  s.emplace_back(whole);
+}
+
 void smaller(Stack& s) {
   const IValue b = pop(s), a = pop(s);
   s.push_back(real(b) < real(a) ? b : a);
@@ -360,6 +405,22 @@ void add_number_operators(BuiltinOperators& all) {
           {round, of_real<std::sqrt>, of_real<std::exp>, of_real<std::log>, of_real<std::sin>, of_real<std::cos>,
            of_real<std::tan>, of_real<std::tanh>},
           {"int", "float", "Scalar"}, "$ a", "float");
+  add_all(all, {"log1p", "log2", "log10", "expm1", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"},
+          {of_real<std::log1p>, of_real<std::log2>, of_real<std::log10>, of_real<std::expm1>, of_real<std::asin>,
+           of_real<std::acos>, of_real<std::atan>, of_real<std::sinh>, of_real<std::cosh>, of_real<std::asinh>,
+           of_real<std::acosh>, of_real<std::atanh>},
+          {"int", "float", "Scalar"}, "$ a", "float");
+  add_all(all, {"erf", "erfc", "gamma", "lgamma", "degrees", "radians", "fabs"},
+          {of_real<std::erf>, of_real<std::erfc>, of_real<std::tgamma>, of_real<std::lgamma>, of_real<degrees>,
+           of_real<radians>, of_real<std::fabs>},
+          {"int", "float", "Scalar"}, "$ a", "float");
+  add_all(all, {"copysign", "mathremainder"}, {of_reals<std::copysign>, of_reals<std::remainder>},
+          {"int", "float", "Scalar"}, "$ a, $ b", "float");
+  all.push_back({"aten::gcd.int(int a, int b) -> int", gcd});
+  all.push_back({"aten::factorial.int(int a) -> int", factorial});
+  all.push_back({"aten::ldexp(float x, int i) -> float", ldexp});
+  all.push_back({"aten::frexp(float a) -> (float, int)", frexp});
+  all.push_back({"aten::modf(float a) -> (float, float)", modf});
   add_all(all, {"isnan", "isinf", "isfinite"}, {test_real<is_nan>, test_real<is_inf>, test_real<is_finite>},
           {"int", "float"}, "$ a", "bool");
   for (const char* type : {"bool", "int", "float", "Scalar"}) {

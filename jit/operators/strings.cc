@@ -222,6 +222,193 @@ void to_number(Stack& s) {
   s.back() = IValue(value);
 }
 
+// --- of ASCII letters, as in a program whose locale is "C" ---
+
+bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool is_letter(char c) {
+  return is_upper(c) || is_lower(c);
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter_or_digit(char c) {
+  return is_letter(c) || is_digit(c);
+}
+bool is_blank(char c) {
+  return kBlanks.find(c) != std::string_view::npos;
+}
+bool is_printable(char c) {
+  return c >= ' ' && c <= '~';
+}
+char to_upper(char c) {
+  return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c;
+}
+char to_lower(char c) {
+  return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+}
+// Whether a text that is not empty has such letters only.
+template <bool (*is)(char)>
+void all_are(Stack& s) {
+  const std::string& text = s.back().toStringRef();
+  s.back() = IValue(!text.empty() && std::all_of(text.begin(), text.end(), is));
+}
+void all_printable(Stack& s) {
+  const std::string& text = s.back().toStringRef();
+  s.back() = IValue(std::all_of(text.begin(), text.end(), is_printable));
+}
+// Whether it has letters, and none of the other case.
+template <bool (*is)(char), bool (*is_other)(char)>
+void all_of_case(Stack& s) {
+  const std::string& text = s.back().toStringRef();
+  s.back() = IValue(std::any_of(text.begin(), text.end(), is) && std::none_of(text.begin(), text.end(), is_other));
+}
+void is_identifier(Stack& s) {
+  const std::string& text = s.back().toStringRef();
+  const auto fits = [](char c) { return c == '_' || is_letter_or_digit(c); };
+  s.back() = IValue(!text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), fits));
+}
+// Whether each word begins with its only capital.
+void is_title(Stack& s) {
+  bool any = false, fits = true, inside = false;
+  for (const char c : s.back().toStringRef()) {
+    if (is_letter(c)) {
+      fits = fits && is_upper(c) != inside;
+      any = true;
+    }
+    inside = is_letter(c);
+  }
+  s.back() = IValue(any && fits);
+}
+void capitalize(Stack& s) {
+  std::string text = s.back().toStringRef();
+  std::transform(text.begin(), text.end(), text.begin(), to_lower);
+  if (!text.empty()) text[0] = to_upper(text[0]);
+  s.back() = IValue(std::move(text));
+}
+void title(Stack& s) {
+  std::string text = s.back().toStringRef();
+  bool inside = false;
+  for (char& c : text) {
+    c = inside ? to_lower(c) : to_upper(c);
+    inside = is_letter(c);
+  }
+  s.back() = IValue(std::move(text));
+}
+void swap_case(Stack& s) {
+  std::string text = s.back().toStringRef();
+  for (char& c : text) c = is_lower(c) ? to_upper(c) : to_lower(c);
+  s.back() = IValue(std::move(text));
+}
+
+enum class Side { kLeft, kRight, kBoth };
+// The text with letters on the sides where they lack.
+template <Side side>
+void fill(Stack& s) {
+  const IValue with = pop(s);
+  const int64_t width = pop(s).toInt();
+  TORCH_CHECK_TYPE(with.toStringRef().size() == 1, "The fill character must be exactly one character long");
+  TORCH_CHECK_VALUE(width <= static_cast<int64_t>(kMostBytes), "a text of more than ", kMostBytes, " bytes");
+  const std::string& text = s.back().toStringRef();
+  const int64_t lacking = std::max<int64_t>(width - static_cast<int64_t>(text.size()), 0);
+  const int64_t left = side == Side::kLeft ? lacking : side == Side::kRight ? 0 : lacking / 2 + (lacking & width & 1);
+  const char letter = with.toStringRef()[0];
+  s.back() = IValue(std::string(static_cast<size_t>(left), letter) + text +
+                    std::string(static_cast<size_t>(lacking - left), letter));
+}
+void fill_with_zeros(Stack& s) {
+  const int64_t width = pop(s).toInt();
+  TORCH_CHECK_VALUE(width <= static_cast<int64_t>(kMostBytes), "a text of more than ", kMostBytes, " bytes");
+  std::string text = s.back().toStringRef();
+  const size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  if (static_cast<int64_t>(text.size()) < width)
+    text.insert(sign, static_cast<size_t>(width - static_cast<int64_t>(text.size())), '0');
+  s.back() = IValue(std::move(text));
+}
+void expand_tabs(Stack& s) {
+  const int64_t size = pop(s).toInt();
+  std::string out;
+  int64_t column = 0;
+  for (const char c : s.back().toStringRef()) {
+    if (c == '\t') {
+      const int64_t blanks = size > 0 ? size - column % size : 0;
+      TORCH_CHECK_VALUE(blanks <= static_cast<int64_t>(kMostBytes - std::min(out.size(), kMostBytes)),
+                        "a text of more than ", kMostBytes, " bytes");
+      out.append(static_cast<size_t>(blanks), ' ');
+      column += blanks;
+    } else {
+      out += c;
+      column = c == '\n' || c == '\r' ? 0 : column + 1;
+    }
+  }
+  s.back() = IValue(std::move(out));
+}
+// Before, the separator, behind.
+void cut(Stack& s, bool first) {
+  const IValue separator = pop(s), value = pop(s);
+  const std::string &text = value.toStringRef(), &by = separator.toStringRef();
+  TORCH_CHECK_VALUE(!by.empty(), "empty separator");
+  const size_t at = first ? text.find(by) : text.rfind(by);
+  if (at == std::string::npos) {
+    s.emplace_back(first ? text : std::string());
+    s.emplace_back(std::string());
+    s.emplace_back(first ? std::string() : text);
+    return;
+  }
+  s.emplace_back(text.substr(0, at));
+  s.emplace_back(by);
+  s.emplace_back(text.substr(at + by.size()));
+}
+void partition(Stack& s) {
+  cut(s, true);
+}
+void partition_last(Stack& s) {
+  cut(s, false);
+}
+void split_last(Stack& s) {
+  const int64_t most = pop(s).toInt();
+  const IValue separator = pop(s), value = pop(s);
+  std::string_view text = value.toStringRef();
+  const std::string& by = separator.toStringRef();
+  TORCH_CHECK_VALUE(!by.empty(), "empty separator");
+  std::vector<std::string> parts;
+  for (size_t at;
+       (most < 0 || static_cast<int64_t>(parts.size()) < most) && (at = text.rfind(by)) != std::string_view::npos;
+       text = text.substr(0, at))
+    parts.emplace_back(text.substr(at + by.size()));
+  parts.emplace_back(text);
+  s.emplace_back(c10::List<std::string>(std::vector<std::string>(parts.rbegin(), parts.rend())));
+}
+void split_lines(Stack& s) {
+  const bool keeps_ends = pop(s).toBool();
+  const IValue value = pop(s);
+  std::string_view text = value.toStringRef();
+  c10::List<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\n\r\v\f\x1c\x1d\x1e"), text.size());
+    const size_t next = end == text.size() ? end : end + (text.substr(end, 2) == "\r\n" ? 2 : 1);
+    lines.push_back(std::string(text.substr(0, keeps_ends ? next : end)));
+    text.remove_prefix(next);
+  }
+  s.emplace_back(lines);
+}
+template <int base>
+void in_base(Stack& s) {
+  const int64_t number = s.back().toInt();
+  char digits[64];
+  const uint64_t size = number < 0 ? uint64_t{0} - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
+  const auto end = std::to_chars(digits, digits + sizeof digits, size, base).ptr;
+  s.back() = IValue((number < 0 ? "-0" : "0") +
+                    std::string(base == 16  ? "x"
+                                : base == 8 ? "o"
+                                            : "b") +
+                    std::string(digits, end));
+}
+
 }  // namespace
 
 std::string text_of(const c10::IValue& value) {
@@ -254,6 +441,32 @@ void add_string_operators(BuiltinOperators& all) {
       {"aten::count(str self, str substr, int start=0, int end=-1) -> int", count},
       {"aten::startswith(str self, str substr, int start=0, int end=-1) -> bool", starts_with},
       {"aten::endswith(str self, str substr, int start=0, int end=-1) -> bool", ends_with},
+      {"aten::isdigit(str self) -> bool", all_are<is_digit>},
+      {"aten::isdecimal(str self) -> bool", all_are<is_digit>},
+      {"aten::isnumeric(str self) -> bool", all_are<is_digit>},
+      {"aten::isalpha(str self) -> bool", all_are<is_letter>},
+      {"aten::isalnum(str self) -> bool", all_are<is_letter_or_digit>},
+      {"aten::isspace(str self) -> bool", all_are<is_blank>},
+      {"aten::isprintable(str self) -> bool", all_printable},
+      {"aten::isupper(str self) -> bool", all_of_case<is_upper, is_lower>},
+      {"aten::islower(str self) -> bool", all_of_case<is_lower, is_upper>},
+      {"aten::isidentifier(str self) -> bool", is_identifier},
+      {"aten::istitle(str self) -> bool", is_title},
+      {"aten::capitalize(str self) -> str", capitalize},
+      {"aten::title(str self) -> str", title},
+      {"aten::swapcase(str self) -> str", swap_case},
+      {"aten::ljust(str self, int width, str fillchar=\" \") -> str", fill<Side::kRight>},
+      {"aten::rjust(str self, int width, str fillchar=\" \") -> str", fill<Side::kLeft>},
+      {"aten::center(str self, int width, str fillchar=\" \") -> str", fill<Side::kBoth>},
+      {"aten::zfill(str self, int width) -> str", fill_with_zeros},
+      {"aten::expandtabs(str self, int tabsize=8) -> str", expand_tabs},
+      {"aten::partition(str self, str separator) -> (str, str, str)", partition},
+      {"aten::rpartition(str self, str separator) -> (str, str, str)", partition_last},
+      {"aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]", split_last},
+      {"aten::splitlines(str self, bool keepends=False) -> str[]", split_lines},
+      {"aten::hex(int i) -> str", in_base<16>},
+      {"aten::oct(int i) -> str", in_base<8>},
+      {"aten::bin(int i) -> str", in_base<2>},
       {"aten::ord(str string) -> int", ord},
       {"aten::chr(int i) -> str", chr},
       {"aten::str(Any elem) -> str", to_text},

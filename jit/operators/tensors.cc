@@ -1,8 +1,10 @@
 // What a tensor says of itself, and tensors from numbers.
 #include "aten/core/tensor.h"
+#include "aten/extension/expand_utils.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/cpu_generator.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 #include "c10/value/list.h"
@@ -24,6 +26,9 @@ void of_tensor(Stack& s, const F& f) {
 void sizes(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return IValue(t.sizes()); });
 }
+void strides(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return IValue(t.strides()); });
+}
 void dim(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return t.dim(); });
 }
@@ -38,6 +43,26 @@ void len(Stack& s) {
 }
 void element_size(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return static_cast<int64_t>(t.element_size()); });
+}
+void nbytes(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return static_cast<int64_t>(t.nbytes()); });
+}
+void is_meta(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.is_meta(); });
+}
+void get_device(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.is_cpu() ? int64_t{-1} : static_cast<int64_t>(t.device().index()); });
+}
+void set_requires_grad(Stack& s) {
+  const bool requires_grad = pop(s).toBool();
+  s.back().toTensor().set_requires_grad(requires_grad);
+}
+void broadcast_shapes(Stack& s) {
+  const IValue b = pop(s), a = pop(s);
+  s.emplace_back(at::infer_size(a.toIntVector(), b.toIntVector()));
+}
+void manual_seed(Stack& s) {
+  at::manual_seed(static_cast<uint64_t>(pop(s).toInt()));
 }
 void is_contiguous(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return t.is_contiguous(); });
@@ -146,6 +171,19 @@ void tensor(Stack& s) {
   if (!device.isNone()) result = at::to(result, result.options().device(device.toDevice()));
   s.emplace_back(requires_grad ? result.set_requires_grad(true) : result);
 }
+void as_tensor(Stack& s) {
+  s.emplace_back(false);
+  tensor(s);
+}
+// The tensor itself where it has that dtype and that device.
+void tensor_as_tensor(Stack& s) {
+  const IValue device = pop(s), dtype = pop(s);
+  const Tensor self = s.back().toTensor();
+  c10::TensorOptions options = self.options();
+  if (!device.isNone()) options = options.device(device.toDevice());
+  if (!dtype.isNone()) options = options.dtype(dtype.toScalarType());
+  s.back() = IValue(at::to(self, options));
+}
 
 }  // namespace
 
@@ -153,11 +191,19 @@ void add_tensor_operators(BuiltinOperators& all) {
   const BuiltinOperator operators[] = {
       {"aten::size(Tensor self) -> int[]", sizes},
       {"prim::shape(Tensor a) -> int[]", sizes},
+      {"aten::stride(Tensor self) -> int[]", strides},
       {"aten::dim(Tensor self) -> int", dim},
       {"prim::ndim(Tensor a) -> int", dim},
       {"aten::numel(Tensor self) -> int", numel},
       {"aten::len.Tensor(Tensor t) -> int", len},
       {"aten::element_size(Tensor self) -> int", element_size},
+      {"prim::itemsize(Tensor a) -> int", element_size},
+      {"prim::nbytes(Tensor a) -> int", nbytes},
+      {"prim::is_meta(Tensor a) -> bool", is_meta},
+      {"aten::get_device(Tensor self) -> int", get_device},
+      {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)", set_requires_grad},
+      {"aten::broadcast_shapes(int[] a, int[] b) -> int[]", broadcast_shapes},
+      {"aten::manual_seed(int seed) -> ()", manual_seed},
       {"aten::is_contiguous(Tensor self) -> bool", is_contiguous},
       {"aten::storage_offset(Tensor self) -> int", storage_offset},
       {"prim::dtype(Tensor a) -> int", dtype},
@@ -190,6 +236,13 @@ void add_tensor_operators(BuiltinOperators& all) {
        tensor},
       {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
        tensor},
+      {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> Tensor(a|b)",
+       tensor_as_tensor},
+      {"aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor},
+      {"aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor},
+      {"aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor},
+      {"aten::as_tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor},
+      {"aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor},
   };
   all.insert(all.end(), std::begin(operators), std::end(operators));
 }
