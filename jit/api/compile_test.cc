@@ -91,6 +91,10 @@ TEST(Compile, Expressions) {
        "(4, 6, 11, [1, 1], 4)"},
       {"torch.ones([2]).requires_grad_().requires_grad, torch.ones([2]).requires_grad_(False).requires_grad",
        "(True, False)"},
+      {"annotate(List[List[int]], torch.tensor([[1, 2], [3, 4]]).tolist()), annotate(float, "
+       "torch.tensor(1.5).tolist()), "
+       "annotate(List[bool], torch.tensor([True, False]).tolist()), annotate(List[float], torch.ones([0]).tolist())",
+       "([[1, 2], [3, 4]], 1.5, [True, False], [])"},
       {"None is None, torch.float32, torch.int64, torch.device('cpu').type, annotate(List[int], []), "
        "annotate(Optional[int], 3)",
        "(True, 6, 4, cpu, [], 3)"},
@@ -200,6 +204,16 @@ TEST(Compile, MixedNumbersHaveOneType) {
   const auto unit = compile("def f(a: int, b: float):\n  return a * b, b - a, a ** 2, max(a, b), a < b, a + 2j\n");
   EXPECT_EQ(unit->get_function("f").getSchema().str(),
             "f(int a, float b) -> ((float, float, float, float, bool, complex))");
+}
+
+TEST(Compile, DefaultsAreTuplesToo) {
+  const auto unit =
+      compile("def f(a: int, t: Tuple[int, float]=(1, 2.), s: str=\"x\"):\n  return t[1] + t[0] + a, s\n");
+  EXPECT_EQ(text(unit->get_function("f")({3})), "(6., x)");
+  const c10::IValue given = c10::ivalue::Tuple::create({IValue(4), IValue(0.5)});
+  EXPECT_EQ(text(unit->get_function("f")({3, given})), "(7.5, x)");
+  EXPECT_NE(c10::str(unit->get_function("f").getSchema()).find("t=(1, 2.)"), std::string::npos)
+      << unit->get_function("f").getSchema();
 }
 
 TEST(Compile, WritesIntoTensors) {
@@ -360,7 +374,8 @@ TEST(Compile, ProgramsThatAreWrongAreRefused) {
       {"a):\n  def g():\n    pass", "\nfunctions inside functions are not supported:\n"},
       {"a, a):\n  pass", "\nduplicate parameter 'a':\n"},
       {"a: int = 'x'):\n  pass", "\nExpected a default value of type int but it is of type str:\n"},
-      {"a: Tuple[int, int] = (1, 2)):\n  pass", "\na default value of type Tuple[int, int] is not supported:\n"},
+      {"a: Dict[str, int] = {}):\n  pass", "\na default value of type Dict[str, int] is not supported:\n"},
+      {"a):\n  return a.tolist()", "\nExpected type hint for result of tolist()"},
       {"a=[1] * 99999999999):\n  pass", "\na default value that is computed is not supported:\n"},
       {"a):\n  return torch.from_file('x')", "\nobject has no attribute from_file:\n"},
   };

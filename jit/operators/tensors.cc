@@ -171,6 +171,38 @@ void tensor(Stack& s) {
   if (!device.isNone()) result = at::to(result, result.options().device(device.toDevice()));
   s.emplace_back(requires_grad ? result.set_requires_grad(true) : result);
 }
+IValue numbers_of(const Tensor& t, int64_t levels, const c10::TypePtr& number) {
+  if (levels == 0) {
+    const c10::Scalar value = at::item(t);
+    return number->kind() == c10::TypeKind::ComplexType ? IValue(value.toComplexDouble()) : IValue(value);
+  }
+  c10::TypePtr element = number;
+  for (int64_t i = 1; i < levels; ++i) element = c10::ListType::create(element);
+  const c10::List<IValue> list(element);
+  list.reserve(static_cast<size_t>(t.size(0)));
+  for (int64_t i = 0; i < t.size(0); ++i) list.push_back(numbers_of(at::select(t, 0, i), levels - 1, number));
+  return list;
+}
+void to_list(Stack& s) {
+  const IValue kind = pop(s);
+  const int64_t levels = pop(s).toInt();
+  const Tensor self = at::detach(pop(s).toTensor());
+  const std::string& name = kind.toStringRef();
+  const ScalarType dtype = self.scalar_type();
+  const bool fits = name == "int"     ? c10::isIntegralType(dtype, false)
+                    : name == "float" ? c10::isFloatingType(dtype)
+                    : name == "bool"  ? dtype == ScalarType::Bool
+                                      : c10::isComplexType(dtype);
+  TORCH_CHECK(fits, "Output annotation element type and runtime tensor element type must match for tolist(): ", name,
+              " and ", dtype);
+  TORCH_CHECK(self.dim() == levels, "Output annotation list dimension and runtime tensor dimension must match for ",
+              "tolist(): ", levels, " and ", self.dim());
+  const c10::TypePtr number = name == "int"     ? c10::TypePtr(c10::IntType::get())
+                              : name == "float" ? c10::TypePtr(c10::FloatType::get())
+                              : name == "bool"  ? c10::TypePtr(c10::BoolType::get())
+                                                : c10::TypePtr(c10::ComplexType::get());
+  s.push_back(numbers_of(self, levels, number));
+}
 void as_tensor(Stack& s) {
   s.emplace_back(false);
   tensor(s);
@@ -236,6 +268,7 @@ void add_tensor_operators(BuiltinOperators& all) {
        tensor},
       {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
        tensor},
+      {"prim::tolist(Tensor self, int levels, str number) -> Any", to_list},
       {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> Tensor(a|b)",
        tensor_as_tensor},
       {"aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor},
