@@ -86,6 +86,9 @@ TEST(Compile, Expressions) {
       {"torch.ones([2, 3]).stride(), torch.broadcast_shapes([2, 1], [3]), torch.ones([2]).itemsize, "
        "torch.ones([2]).nbytes, torch.ones([2]).get_device(), torch.ones([2]).is_meta",
        "([3, 1], [2, 3], 4, 8, -1, False)"},
+      {"ops.prim.is_cpu(torch.ones([2])), ops.prim.is_xpu(torch.ones([2])), ops.prim.is_sparse_csr(torch.ones([2])), "
+       "torch._infer_size([2, 1], [3]), torch.is_scripting(), torch._is_tracing(), torch.is_autocast_cpu_enabled()",
+       "(True, False, False, [2, 3], True, False, False)"},
       {"torch.as_tensor([1, 2]).dtype, torch.as_tensor(1.5).dtype, torch.as_tensor(True).dtype, "
        "torch.as_tensor([[1.5]], dtype=torch.float64).shape, torch.as_tensor(torch.ones([2]), dtype=torch.int64).dtype",
        "(4, 6, 11, [1, 1], 4)"},

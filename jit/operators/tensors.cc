@@ -14,6 +14,7 @@ namespace torch::jit::detail {
 namespace {
 
 using at::Tensor;
+using c10::DeviceType;
 using c10::IValue;
 using c10::ScalarType;
 using c10::Stack;
@@ -84,6 +85,14 @@ void requires_grad(Stack& s) {
 }
 void is_cuda(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return t.is_cuda(); });
+}
+template <DeviceType type>
+void is_on(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.device().type() == type; });
+}
+template <c10::Layout layout>
+void is_laid_out(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.layout() == layout; });
 }
 void is_nested(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return t.is_nested(); });
@@ -235,6 +244,7 @@ void add_tensor_operators(BuiltinOperators& all) {
       {"aten::get_device(Tensor self) -> int", get_device},
       {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)", set_requires_grad},
       {"aten::broadcast_shapes(int[] a, int[] b) -> int[]", broadcast_shapes},
+      {"aten::_infer_size(int[] a, int[] b) -> int[]", broadcast_shapes},
       {"aten::manual_seed(int seed) -> ()", manual_seed},
       {"aten::is_contiguous(Tensor self) -> bool", is_contiguous},
       {"aten::storage_offset(Tensor self) -> int", storage_offset},
@@ -243,6 +253,11 @@ void add_tensor_operators(BuiltinOperators& all) {
       {"prim::device(Tensor a) -> Device", device},
       {"prim::requires_grad(Tensor a) -> bool", requires_grad},
       {"prim::is_cuda(Tensor a) -> bool", is_cuda},
+      {"prim::is_cpu(Tensor a) -> bool", is_on<DeviceType::CPU>},
+      {"prim::is_xpu(Tensor a) -> bool", is_on<DeviceType::XPU>},
+      {"prim::is_mps(Tensor a) -> bool", is_on<DeviceType::MPS>},
+      {"prim::is_mkldnn(Tensor a) -> bool", is_laid_out<c10::Layout::Mkldnn>},
+      {"prim::is_sparse_csr(Tensor a) -> bool", is_laid_out<c10::Layout::SparseCsr>},
       {"prim::is_nested(Tensor a) -> bool", is_nested},
       {"prim::is_sparse(Tensor a) -> bool", is_sparse},
       {"prim::is_quantized(Tensor a) -> bool", is_quantized},
