@@ -76,6 +76,16 @@ void write_value(const IValue& value, std::string* out) {
       *out += ']';
       break;
     }
+    case IValue::Tag::Tuple: {
+      const auto& parts = value.toTupleRef().elements();
+      *out += '(';
+      for (size_t i = 0; i < parts.size(); ++i) {
+        if (i > 0) *out += ", ";
+        write_value(parts[i], out);
+      }
+      *out += parts.size() == 1 ? ",)" : ")";
+      break;
+    }
     default: TORCH_CHECK(false, "a default of ", value.tag_name(), " cannot be written");
   }
 }

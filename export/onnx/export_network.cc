@@ -130,20 +130,45 @@ void norm_parameters(const Call& c, size_t weight, size_t bias, int64_t size, Na
   *w = c.is_none(weight) ? filled(c, size, 1, dtype) : c.in(weight);
   *b = c.is_none(bias) ? filled(c, size, 0, dtype) : c.in(bias);
 }
+// Each channel by what the batch itself says of it.
+void batch_norm_of_batch(const Call& c, double eps) {
+  const int64_t dims = c.dims(0);
+  const ScalarType dtype = c.dtype(0);
+  Ints others, inner;
+  for (int64_t d = 0; d < dims; ++d) {
+    if (d != 1) others.push_back(d);
+    if (d > 1) inner.push_back(d - 1);
+  }
+  const Name axes = c.x.ints(others);
+  const Name centred = c.op("Sub", {c.in(0), c.op("ReduceMean", {c.in(0), axes})});
+  const Name variance = c.op("ReduceMean", {c.op("Mul", {centred, centred}), axes});
+  Name result = c.op("Div", {centred, c.op("Sqrt", {c.op("Add", {variance, c.number(eps, dtype)})})});
+  const auto by_channel = [&](size_t i) {
+    return inner.empty() ? c.in(i) : c.op("Unsqueeze", {c.in(i), c.x.ints(inner)});
+  };
+  if (!c.is_none(1)) result = c.op("Mul", {result, by_channel(1)});
+  if (!c.is_none(2)) result = c.op("Add", {result, by_channel(2)});
+  c.give(result);
+}
 void batch_norm(const Call& c) {
   const std::string_view form = c.target;
   // batch_norm(..., training, momentum, eps, cudnn), native_batch_norm(..., training, momentum, eps), no_training(...,
   // momentum, eps).
   const bool plain = form == "plain";
-  if (form != "no_training") supported(!c.b(5), "it trains");
-  supported(!c.is_none(3) && !c.is_none(4), "it has no running statistics");
+  const bool running = !c.is_none(3) && !c.is_none(4), trains = form != "no_training" && c.b(5);
+  supported(!trains || !running, "it trains");
+  supported(trains || running, "it has no running statistics");
   const double eps = c.f(form == "no_training" ? 6 : 7), momentum = c.f(form == "no_training" ? 5 : 6);
-  Name weight, bias;
-  norm_parameters(c, 1, 2, c.fixed(3, 0), &weight, &bias);
   const bool has_length = c.dims(0) >= 2;
   supported(has_length, "its input has ", c.dims(0), " dimensions");
-  c.give(c.op("BatchNormalization", {c.in(0), weight, bias, c.in(3), c.in(4)},
-              {{"epsilon", eps}, {"momentum", 1 - momentum}}));
+  if (trains) {
+    batch_norm_of_batch(c, eps);
+  } else {
+    Name weight, bias;
+    norm_parameters(c, 1, 2, c.fixed(3, 0), &weight, &bias);
+    c.give(c.op("BatchNormalization", {c.in(0), weight, bias, c.in(3), c.in(4)},
+                {{"epsilon", eps}, {"momentum", 1 - momentum}}));
+  }
   for (size_t k = 1; !plain && k < c.node.result_count(); ++k) {
     supported(c.node.result(k)->uses().empty(), "its statistics are used");
     c.give("", k);

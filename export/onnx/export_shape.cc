@@ -203,6 +203,26 @@ void scatter(const Call& c) {
   if (form == "add") attributes.push_back({"reduction", std::string("add")});
   c.give(c.op("ScatterElements", {c.in(0, dtype), c.in(2), source}, attributes));
 }
+void scatter_reduce(const Call& c) {
+  supported(c.dims(0) > 0, "it is of a number");
+  supported(c.b(5), "it leaves out what it scatters into");
+  supported(c.info(2).sizes == c.info(3).sizes, "its source has other sizes than its indices");
+  const std::string kind = c.known(4).toStringRef();
+  const char* const reduction = kind == "sum"    ? "add"
+                                : kind == "prod" ? "mul"
+                                : kind == "amax" ? "max"
+                                : kind == "amin" ? "min"
+                                                 : nullptr;
+  supported(reduction != nullptr, "it gives the ", kind);
+  const ScalarType dtype = c.result_dtype();
+  c.give(c.op("ScatterElements", {c.in(0, dtype), c.in(2), c.in(3, dtype)},
+              {{"axis", c.dim(1, c.dims(0))}, {"reduction", std::string(reduction)}}));
+}
+void one_hot(const Call& c) {
+  const int64_t classes = c.i(1);
+  supported(classes > 0, "its classes are counted when it runs");
+  c.give(c.op("OneHot", {c.in(0), c.x.ints({classes}), c.x.ints({0, 1})}));
+}
 void index_select(const Call& c) {
   supported(c.dims(0) > 0, "it is of a number");
   c.give(c.op("Gather", {c.in(0), c.in(2)}, {{"axis", c.dim(1, c.dims(0))}}));
@@ -396,6 +416,8 @@ constexpr Form kForms[] = {
     {"aten::scatter.src", scatter, "source"},
     {"aten::scatter.value", scatter, "value"},
     {"aten::scatter_add", scatter, "add"},
+    {"aten::scatter_reduce.two", scatter_reduce},
+    {"aten::one_hot", one_hot},
     {"aten::index_select", index_select},
     {"aten::embedding", embedding},
     {"aten::index.Tensor", index},

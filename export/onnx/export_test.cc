@@ -187,6 +187,45 @@ TEST(OnnxExport, ProgramsOfFiles) {
   scripted.run();
 }
 
+// Read back, and by onnxruntime.
+TEST(OnnxExport, FormsOfOperators) {
+  const NoGradGuard no_grad;
+  const Tensor x = torch::randn({2, 3, 4}), i = torch::tensor({{0, 2, 2}, {1, 0, 1}}), s = torch::randn({2, 3});
+  struct Case {
+    const char* name;
+    std::function<Tensor(const Tensor&)> f;
+    Tensor input;
+  };
+  const Case cases[] = {
+      {"own_statistics", [](const Tensor& t) { return at::batch_norm(t, {}, {}, {}, {}, true, 0.1, 1e-3, false); }, x},
+      {"own_statistics_affine",
+       [](const Tensor& t) {
+         return at::batch_norm(t, torch::arange(1., 4., 1), torch::ones({3}), {}, {}, true, 0.1, 1e-5, false);
+       },
+       x},
+      {"instance_norm", [](const Tensor& t) { return at::instance_norm(t, {}, {}, {}, {}, true, 0.1, 1e-5, false); },
+       x},
+      {"scatter_max", [&](const Tensor& t) { return at::scatter_reduce(t, 1, i, s, "amax"); }, torch::randn({2, 3})},
+      {"scatter_product", [&](const Tensor& t) { return at::scatter_reduce(t, 1, i, s, "prod"); },
+       torch::randn({2, 3})},
+      {"one_hot", [](const Tensor& t) { return at::one_hot(t, 4); }, i},
+  };
+  Scripted scripted("onnx_forms");
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    const std::string bytes = written(torch::export_(one.f, one.input));
+    const Values want{one.f(one.input)};
+    EXPECT_EQ(difference(load_from_memory(bytes).run({one.input}), want, 1e-4, 1e-5), "");
+    scripted.add(one.name, bytes, {{{one.input}, want}});
+  }
+  scripted.run();
+  const auto mean = [&](const Tensor& t) { return at::scatter_reduce(t, 1, i, s, "mean"); };
+  EXPECT_THAT(message_of<c10::NotImplementedError>([&] {
+                written(torch::export_(mean, torch::randn({2, 3})));
+              }),
+              HasSubstr("it gives the mean"));
+}
+
 ExportedProgram linear_program() {
   ExportOptions options;
   options.dynamic_shapes = {{{0, Dim("batch", 1, 9)}}};

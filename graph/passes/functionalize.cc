@@ -16,8 +16,8 @@
 #include "graph/passes/effects.h"
 #include "graph/passes/fit.h"
 #include "graph/passes/generalise.h"
-#include "graph/passes/relayout.h"
 #include "graph/passes/operands.h"
+#include "graph/passes/relayout.h"
 #include "graph/passes/shape_propagation.h"
 #include "graph/passes/specialise.h"
 #include "graph/passes/tensor_info.h"
@@ -54,7 +54,16 @@ Callable operator_named(const char* name, const char* overload) {
   return Callable(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload));
 }
 
-// The form of a call that writes which gives new tensors. Its arguments are those of the call but out= ones, by name.
+// Where `schema` has argument `i` of `other`: by name, but what a call writes in place comes first whatever its name.
+std::optional<size_t> same_argument(const c10::FunctionSchema& schema, const c10::FunctionSchema& other, size_t i) {
+  if (const std::optional<int> found = schema.argument_index(other.arguments()[i].name()))
+    return static_cast<size_t>(*found);
+  if (i == 0 && !schema.arguments().empty() && !other.argument_index(schema.arguments()[0].name()).has_value())
+    return 0;
+  return std::nullopt;
+}
+
+// The form of a call that writes which gives new tensors. Its arguments are those of the call but out= ones.
 std::optional<Callable> functional_form(const Callable& writing) {
   const c10::FunctionSchema& schema = writing.schema();
   std::string name = schema.name();
@@ -67,16 +76,17 @@ std::optional<Callable> functional_form(const Callable& writing) {
   const auto matches = [&](const c10::FunctionSchema& other) {
     if (other.is_mutable() || other.returns().size() != schema.returns().size()) return false;
     size_t expected = 0;
-    for (const c10::Argument& argument : schema.arguments()) {
+    for (size_t k = 0; k < schema.arguments().size(); ++k) {
+      const c10::Argument& argument = schema.arguments()[k];
       if (argument.is_out()) continue;
       ++expected;
-      const std::optional<int> i = other.argument_index(argument.name());
-      if (!i.has_value()) return false;
-      if (!other.arguments()[static_cast<size_t>(*i)].type()->equals(*argument.type())) return false;
+      const std::optional<size_t> i = same_argument(other, schema, k);
+      if (!i.has_value() || !other.arguments()[*i].type()->equals(*argument.type())) return false;
     }
     // What else there is has defaults (dtype, layout ...).
-    for (const c10::Argument& argument : other.arguments()) {
-      if (!schema.argument_index(argument.name()).has_value() && !argument.default_value().has_value()) return false;
+    for (size_t i = 0; i < other.arguments().size(); ++i) {
+      if (!same_argument(schema, other, i).has_value() && !other.arguments()[i].default_value().has_value())
+        return false;
     }
     return other.arguments().size() >= expected;
   };
@@ -417,10 +427,10 @@ class Functionalizing {
     }
     const c10::FunctionSchema& schema = node.callable().schema();
     std::vector<Operand> operands;
-    for (const c10::Argument& argument : form->callable.schema().arguments()) {
-      const std::optional<int> i = schema.argument_index(argument.name());
-      operands.push_back(i.has_value() ? current(node.operand(static_cast<size_t>(*i)))
-                                       : Operand(*argument.default_value()));
+    const c10::FunctionSchema& pure = form->callable.schema();
+    for (size_t k = 0; k < pure.arguments().size(); ++k) {
+      const std::optional<size_t> i = same_argument(schema, pure, k);
+      operands.push_back(i.has_value() ? current(node.operand(*i)) : Operand(*pure.arguments()[k].default_value()));
     }
     check(targets.size() == form->written.size(), node, "a call that writes more or less than it gives");
     Node* const made = to_->block().append(to_->call(form->callable, std::move(operands)));

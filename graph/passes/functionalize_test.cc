@@ -65,6 +65,24 @@ TEST(Functionalize, CallsInPlace) {
 )");
 }
 
+// Their first argument has another name where they do not write.
+TEST(Functionalize, DropoutInPlace) {
+  EXPECT_EQ(functional(R"(graph f(%x: Tensor) {
+    %0: Tensor = aten::exp(%x)
+    %1: Tensor = aten::dropout_(%0, 0.5, False)
+    %2: Tensor = aten::feature_dropout_(%0, 0.25, False)
+    return %2
+  })",
+                       {at::randn({3, 2})}),
+            R"(graph f(%x: Tensor) {
+  %0: Tensor = aten::exp(%x)
+  %1: Tensor = aten::dropout(%0, 0.5, False)
+  %2: Tensor = aten::feature_dropout(%1, 0.25, False)
+  return %2
+}
+)");
+}
+
 TEST(Functionalize, WritesThroughViews) {
   EXPECT_EQ(functional(R"(graph f(%x: Tensor) {
     %0: Tensor = aten::select.int(%x, 0, 1)

@@ -39,7 +39,10 @@ std::optional<IValue> on_meta(const IValue& v) {
     const at::Tensor t = v.toTensor();
     if (!is_plain(t)) return std::nullopt;
     if (t.device().type() == c10::DeviceType::Meta) return v;
-    return IValue(at::empty_with_strides(t.sizes(), t.strides(), t.scalar_type(), kMeta));
+    const at::Tensor moved = at::empty_with_strides(t.sizes(), t.strides(), t.scalar_type(), kMeta);
+    // The dtype of a number gives way to those of tensors here too.
+    if (t.unsafeGetTensorImpl()->is_wrapped_number()) moved.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return IValue(moved);
   }
   if (v.isList()) {
     const auto type = v.type()->cast<c10::ListType>();

@@ -1,5 +1,6 @@
 #include "graph/passes/shape_propagation.h"
 
+#include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/random/ops.h"
@@ -70,6 +71,19 @@ TEST(ShapePropagation, FromExamples) {
   return %1, %2
 }
 )");
+}
+
+TEST(ShapePropagation, NumbersGiveWay) {
+  for (const bool number : {true, false}) {
+    const at::Tensor half = number ? at::wrapped_scalar_tensor(-0.5) : at::full({}, -0.5, at::kDouble);
+    const auto graph = parse(R"(graph f(%x: Tensor) {
+      %0: Tensor = aten::mul.Tensor(%x, @0)
+      return %0
+    })",
+                             {half});
+    propagate_shapes(*graph, {at::ones({}, at::kFloat)});
+    EXPECT_EQ(graph->block().outputs()[0].value()->info()->dtype, number ? at::kFloat : at::kDouble);
+  }
 }
 
 TEST(ShapePropagation, SymbolsOfInputs) {

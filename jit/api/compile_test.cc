@@ -86,11 +86,18 @@ TEST(Compile, Expressions) {
       {"torch.ones([2, 3]).stride(), torch.broadcast_shapes([2, 1], [3]), torch.ones([2]).itemsize, "
        "torch.ones([2]).nbytes, torch.ones([2]).get_device(), torch.ones([2]).is_meta",
        "([3, 1], [2, 3], 4, 8, -1, False)"},
+      {"ops.prim.is_cpu(torch.ones([2])), ops.prim.is_xpu(torch.ones([2])), ops.prim.is_sparse_csr(torch.ones([2])), "
+       "torch._infer_size([2, 1], [3]), torch.is_scripting(), torch._is_tracing(), torch.is_autocast_cpu_enabled()",
+       "(True, False, False, [2, 3], True, False, False)"},
       {"torch.as_tensor([1, 2]).dtype, torch.as_tensor(1.5).dtype, torch.as_tensor(True).dtype, "
        "torch.as_tensor([[1.5]], dtype=torch.float64).shape, torch.as_tensor(torch.ones([2]), dtype=torch.int64).dtype",
        "(4, 6, 11, [1, 1], 4)"},
       {"torch.ones([2]).requires_grad_().requires_grad, torch.ones([2]).requires_grad_(False).requires_grad",
        "(True, False)"},
+      {"annotate(List[List[int]], torch.tensor([[1, 2], [3, 4]]).tolist()), annotate(float, "
+       "torch.tensor(1.5).tolist()), "
+       "annotate(List[bool], torch.tensor([True, False]).tolist()), annotate(List[float], torch.ones([0]).tolist())",
+       "([[1, 2], [3, 4]], 1.5, [True, False], [])"},
       {"None is None, torch.float32, torch.int64, torch.device('cpu').type, annotate(List[int], []), "
        "annotate(Optional[int], 3)",
        "(True, 6, 4, cpu, [], 3)"},
@@ -200,6 +207,16 @@ TEST(Compile, MixedNumbersHaveOneType) {
   const auto unit = compile("def f(a: int, b: float):\n  return a * b, b - a, a ** 2, max(a, b), a < b, a + 2j\n");
   EXPECT_EQ(unit->get_function("f").getSchema().str(),
             "f(int a, float b) -> ((float, float, float, float, bool, complex))");
+}
+
+TEST(Compile, DefaultsAreTuplesToo) {
+  const auto unit =
+      compile("def f(a: int, t: Tuple[int, float]=(1, 2.), s: str=\"x\"):\n  return t[1] + t[0] + a, s\n");
+  EXPECT_EQ(text(unit->get_function("f")({3})), "(6., x)");
+  const c10::IValue given = c10::ivalue::Tuple::create({IValue(4), IValue(0.5)});
+  EXPECT_EQ(text(unit->get_function("f")({3, given})), "(7.5, x)");
+  EXPECT_NE(c10::str(unit->get_function("f").getSchema()).find("t=(1, 2.)"), std::string::npos)
+      << unit->get_function("f").getSchema();
 }
 
 TEST(Compile, WritesIntoTensors) {
@@ -360,7 +377,8 @@ TEST(Compile, ProgramsThatAreWrongAreRefused) {
       {"a):\n  def g():\n    pass", "\nfunctions inside functions are not supported:\n"},
       {"a, a):\n  pass", "\nduplicate parameter 'a':\n"},
       {"a: int = 'x'):\n  pass", "\nExpected a default value of type int but it is of type str:\n"},
-      {"a: Tuple[int, int] = (1, 2)):\n  pass", "\na default value of type Tuple[int, int] is not supported:\n"},
+      {"a: Dict[str, int] = {}):\n  pass", "\na default value of type Dict[str, int] is not supported:\n"},
+      {"a):\n  return a.tolist()", "\nExpected type hint for result of tolist()"},
       {"a=[1] * 99999999999):\n  pass", "\na default value that is computed is not supported:\n"},
       {"a):\n  return torch.from_file('x')", "\nobject has no attribute from_file:\n"},
   };

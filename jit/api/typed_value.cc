@@ -26,6 +26,14 @@ IValue Retyping::operator()(const IValue& value, const TypePtr& type) {
   switch (type->kind()) {
     case TypeKind::OptionalType:
       return value.isNone() ? value : (*this)(value, type->containedType(0));
+    case TypeKind::UnionType: {
+      // As the first of its types that it can be.
+      for (const TypePtr& member : type->containedTypes()) {
+        const IValue typed = fits(value, member) ? value : (*this)(value, member);
+        if (fits(typed, member)) return typed;
+      }
+      return value;
+    }
     case TypeKind::ListType: {
       if (!value.isList()) return value;
       const c10::List<IValue> list = value.toList();

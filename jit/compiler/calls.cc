@@ -89,7 +89,7 @@ Typed FunctionCompiler::call(const CallExpr& node, const TypePtr& wanted) {
     arguments(node, positional, named);
     return operator_call(name, positional, named, function.range);
   }
-  return call_method(*attribute, node);
+  return call_method(*attribute, node, wanted);
 }
 
 void FunctionCompiler::arguments(const CallExpr& node, std::vector<Typed>& positional,
@@ -318,7 +318,29 @@ Typed FunctionCompiler::construct(const TypePtr& type, const CallExpr& node) {
   return object;
 }
 
-Typed FunctionCompiler::call_method(const AttributeExpr& method, const CallExpr& node) {
+// A tensor's elements as numbers in lists of lists: how many levels, and of which numbers, is what the type says.
+Typed FunctionCompiler::to_list(const Typed& tensor, const TypePtr& wanted, const SourceRange& range) {
+  int64_t levels = 0;
+  TypePtr number = wanted;
+  while (number != nullptr && number->kind() == TypeKind::ListType) {
+    number = number->containedType(0);
+    ++levels;
+  }
+  const TypeKind kind = number == nullptr ? TypeKind::AnyType : number->kind();
+  if (kind != TypeKind::IntType && kind != TypeKind::FloatType && kind != TypeKind::BoolType &&
+      kind != TypeKind::ComplexType) {
+    throw ErrorReport(range,
+                      "Expected type hint for result of tolist(): int, float, bool or complex, or lists of such lists");
+  }
+  const Typed levels_of = constant(levels, c10::IntType::get(), range);
+  Typed result =
+      operator_call("prim::tolist", {tensor, levels_of, constant(number->str(), c10::StringType::get(), range)}, range);
+  result.type = wanted;
+  result.value.value()->set_type(wanted);
+  return result;
+}
+
+Typed FunctionCompiler::call_method(const AttributeExpr& method, const CallExpr& node, const TypePtr& wanted) {
   const Typed object = expression(*method.object);
   const TypePtr& type = object.type;
   const ErrorReport no_method(method.range, "'", type->annotation_str(), "' object has no attribute or method '",
@@ -343,6 +365,10 @@ Typed FunctionCompiler::call_method(const AttributeExpr& method, const CallExpr&
                           : method.name == "int"   ? 3
                                                    : 11;
     return operator_call("aten::to", {object, constant(dtype, c10::IntType::get(), method.range)}, method.range);
+  }
+  if (type->kind() == TypeKind::TensorType && method.name == "tolist") {
+    if (!node.arguments.empty() || !node.keywords.empty()) throw ErrorReport(node.range, "tolist takes no arguments");
+    return to_list(object, wanted, node.range);
   }
   const std::string name = "aten::" + method.name;
   if (operators_.overloads(name).empty()) throw no_method;

@@ -244,7 +244,7 @@ IValue FunctionCompiler::default_value(const Expr& node, const TypePtr& type) {
   if (!is_literal(node)) throw ErrorReport(node.range, "a default value that is computed is not supported");
   const IValue value = FunctionCompiler(scope_, operators_).literal(node, type);
   // Schemas cannot write them.
-  if (value.isTuple() || value.isGenericDict() || value.isComplexDouble())
+  if (value.isGenericDict() || value.isComplexDouble())
     throw ErrorReport(node.range, "a default value of type ", type->annotation_str(), " is not supported");
   return value;
 }

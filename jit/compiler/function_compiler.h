@@ -153,7 +153,8 @@ class FunctionCompiler {
   Typed call(const CallExpr& node, const c10::TypePtr& wanted);
   std::optional<Typed> call_language(const std::string& name, const CallExpr& node);
   std::optional<Typed> call_builtin(const std::string& name, const CallExpr& node);
-  Typed call_method(const AttributeExpr& method, const CallExpr& node);
+  Typed call_method(const AttributeExpr& method, const CallExpr& node, const c10::TypePtr& wanted);
+  Typed to_list(const Typed& tensor, const c10::TypePtr& wanted, const SourceRange& range);
   Typed annotated(const CallExpr& node);
   Typed range_call(const CallExpr& node);
   // Start, stop and step.

@@ -152,6 +152,15 @@ void wait(Stack& s) {
 void unwrap(Stack& s) {
   TORCH_CHECK(!s.back().isNone(), "Unwrapping null optional");
 }
+void always(Stack& s) {
+  s.emplace_back(true);
+}
+void never(Stack& s) {
+  s.emplace_back(false);
+}
+void cpu_autocast_enabled(Stack& s) {
+  s.emplace_back(at::autocast::is_autocast_enabled(c10::DeviceType::CPU));
+}
 void autocast_enabled(Stack& s) {
   s.emplace_back(at::autocast::is_autocast_enabled(c10::DeviceType::CUDA));
 }
@@ -284,6 +293,10 @@ void add_language_operators(BuiltinOperators& all) {
       {"aten::_unwrap_optional(t(a)? optional) -> t(a)", unwrap},
       {"prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)", unwrap},
       {"aten::is_autocast_enabled() -> bool", autocast_enabled},
+      {"aten::is_autocast_cpu_enabled() -> bool", cpu_autocast_enabled},
+      {"aten::is_scripting() -> bool", always},
+      {"aten::_is_tracing() -> bool", never},
+      {"aten::_get_tracing_state() -> bool", never},
       {"aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool "
        "copy=False) -> Tensor(a|b)",
        to},

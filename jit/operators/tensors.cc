@@ -14,6 +14,7 @@ namespace torch::jit::detail {
 namespace {
 
 using at::Tensor;
+using c10::DeviceType;
 using c10::IValue;
 using c10::ScalarType;
 using c10::Stack;
@@ -84,6 +85,14 @@ void requires_grad(Stack& s) {
 }
 void is_cuda(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return t.is_cuda(); });
+}
+template <DeviceType type>
+void is_on(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.device().type() == type; });
+}
+template <c10::Layout layout>
+void is_laid_out(Stack& s) {
+  of_tensor(s, [](const Tensor& t) { return t.layout() == layout; });
 }
 void is_nested(Stack& s) {
   of_tensor(s, [](const Tensor& t) { return t.is_nested(); });
@@ -171,6 +180,38 @@ void tensor(Stack& s) {
   if (!device.isNone()) result = at::to(result, result.options().device(device.toDevice()));
   s.emplace_back(requires_grad ? result.set_requires_grad(true) : result);
 }
+IValue numbers_of(const Tensor& t, int64_t levels, const c10::TypePtr& number) {
+  if (levels == 0) {
+    const c10::Scalar value = at::item(t);
+    return number->kind() == c10::TypeKind::ComplexType ? IValue(value.toComplexDouble()) : IValue(value);
+  }
+  c10::TypePtr element = number;
+  for (int64_t i = 1; i < levels; ++i) element = c10::ListType::create(element);
+  const c10::List<IValue> list(element);
+  list.reserve(static_cast<size_t>(t.size(0)));
+  for (int64_t i = 0; i < t.size(0); ++i) list.push_back(numbers_of(at::select(t, 0, i), levels - 1, number));
+  return list;
+}
+void to_list(Stack& s) {
+  const IValue kind = pop(s);
+  const int64_t levels = pop(s).toInt();
+  const Tensor self = at::detach(pop(s).toTensor());
+  const std::string& name = kind.toStringRef();
+  const ScalarType dtype = self.scalar_type();
+  const bool fits = name == "int"     ? c10::isIntegralType(dtype, false)
+                    : name == "float" ? c10::isFloatingType(dtype)
+                    : name == "bool"  ? dtype == ScalarType::Bool
+                                      : c10::isComplexType(dtype);
+  TORCH_CHECK(fits, "Output annotation element type and runtime tensor element type must match for tolist(): ", name,
+              " and ", dtype);
+  TORCH_CHECK(self.dim() == levels, "Output annotation list dimension and runtime tensor dimension must match for ",
+              "tolist(): ", levels, " and ", self.dim());
+  const c10::TypePtr number = name == "int"     ? c10::TypePtr(c10::IntType::get())
+                              : name == "float" ? c10::TypePtr(c10::FloatType::get())
+                              : name == "bool"  ? c10::TypePtr(c10::BoolType::get())
+                                                : c10::TypePtr(c10::ComplexType::get());
+  s.push_back(numbers_of(self, levels, number));
+}
 void as_tensor(Stack& s) {
   s.emplace_back(false);
   tensor(s);
@@ -203,6 +244,7 @@ void add_tensor_operators(BuiltinOperators& all) {
       {"aten::get_device(Tensor self) -> int", get_device},
       {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)", set_requires_grad},
       {"aten::broadcast_shapes(int[] a, int[] b) -> int[]", broadcast_shapes},
+      {"aten::_infer_size(int[] a, int[] b) -> int[]", broadcast_shapes},
       {"aten::manual_seed(int seed) -> ()", manual_seed},
       {"aten::is_contiguous(Tensor self) -> bool", is_contiguous},
       {"aten::storage_offset(Tensor self) -> int", storage_offset},
@@ -211,6 +253,11 @@ void add_tensor_operators(BuiltinOperators& all) {
       {"prim::device(Tensor a) -> Device", device},
       {"prim::requires_grad(Tensor a) -> bool", requires_grad},
       {"prim::is_cuda(Tensor a) -> bool", is_cuda},
+      {"prim::is_cpu(Tensor a) -> bool", is_on<DeviceType::CPU>},
+      {"prim::is_xpu(Tensor a) -> bool", is_on<DeviceType::XPU>},
+      {"prim::is_mps(Tensor a) -> bool", is_on<DeviceType::MPS>},
+      {"prim::is_mkldnn(Tensor a) -> bool", is_laid_out<c10::Layout::Mkldnn>},
+      {"prim::is_sparse_csr(Tensor a) -> bool", is_laid_out<c10::Layout::SparseCsr>},
       {"prim::is_nested(Tensor a) -> bool", is_nested},
       {"prim::is_sparse(Tensor a) -> bool", is_sparse},
       {"prim::is_quantized(Tensor a) -> bool", is_quantized},
@@ -236,6 +283,7 @@ void add_tensor_operators(BuiltinOperators& all) {
        tensor},
       {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
        tensor},
+      {"prim::tolist(Tensor self, int levels, str number) -> Any", to_list},
       {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> Tensor(a|b)",
        tensor_as_tensor},
       {"aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor", as_tensor},
