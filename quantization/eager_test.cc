@@ -11,6 +11,7 @@
 #include "quantization/eager/quantize.h"
 #include "quantization/eager/quantized_layers.h"
 #include "quantization/eager/quantized_linear.h"
+#include "quantization/testing/programs.h"
 
 namespace torch::quantization {
 namespace {
@@ -18,10 +19,7 @@ namespace {
 using at::Tensor;
 using at::testing::sample;
 using c10::testing::message_of;
-
-double relative_error(const Tensor& got, const Tensor& want) {
-  return at::testing::values(at::div(at::norm(at::sub(got, want)), at::norm(want)))[0];
-}
+using testing::relative_error;
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -33,19 +33,10 @@ using c10::ScalarType;
 using c10::testing::message_of;
 using graph::Node;
 using testing::count;
+using testing::images;
 using testing::program_of;
+using testing::relative_error;
 using testing::run;
-
-std::vector<Tensor> images(int count, at::IntArrayRef sizes, uint64_t seed) {
-  auto generator = at::detail::createCPUGenerator(seed);
-  std::vector<Tensor> all;
-  for (int i = 0; i < count; ++i) all.push_back(at::randn(sizes, generator));
-  return all;
-}
-
-double relative_error(const Tensor& got, const Tensor& want) {
-  return at::testing::values(at::div(at::norm(at::sub(got, want)), at::norm(want)))[0];
-}
 
 std::string nodes_of(const ExportedProgram& program) {
   std::string text;

@@ -26,12 +26,10 @@ namespace {
 using at::Tensor;
 using nlohmann::json;
 using testing::run;
+using testing::relative_error;
 
 constexpr const char* kFolder = "quantization/testdata/";
 
-double relative_error(const Tensor& got, const Tensor& want) {
-  return at::testing::values(at::div(at::norm(at::sub(got, want)), at::norm(want)))[0];
-}
 double largest_difference(const Tensor& a, const Tensor& b) {
   if (a.sizes() != b.sizes()) return INFINITY;
   return at::testing::values(at::max(at::abs(at::sub(at::to(a, at::kDouble), at::to(b, at::kDouble)))))[0];

@@ -19,22 +19,13 @@ using at::testing::tensor_of;
 using c10::ScalarType;
 using nlohmann::json;
 using testing::count;
+using testing::images;
 using testing::observer_named;
 using testing::options_of;
 using testing::program_of;
 using testing::Recorded;
+using testing::relative_error;
 using testing::run;
-
-std::vector<Tensor> images(int count, at::IntArrayRef sizes, uint64_t seed) {
-  auto generator = at::detail::createCPUGenerator(seed);
-  std::vector<Tensor> all;
-  for (int i = 0; i < count; ++i) all.push_back(at::randn(sizes, generator));
-  return all;
-}
-
-double relative_error(const Tensor& got, const Tensor& want) {
-  return at::testing::values(at::div(at::norm(at::sub(got, want)), at::norm(want)))[0];
-}
 
 X86InductorQuantizer x86(bool is_qat) {
   X86InductorQuantizer quantizer;

@@ -68,14 +68,14 @@ TEST(CpuAllocator, FreeOfNullIsIgnored) {
 }
 
 TEST(CpuAllocator, LargeBlocksLieOnHugePageBoundaries) {
-  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP();
+  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP() << "nothing is cached";
   void* p = cpu_alloc(64 << 20);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % (2 << 20), 0u);
   cpu_free(p, 64 << 20);
 }
 
 TEST(CpuAllocator, FreedBlocksAreUsedAgain) {
-  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP();
+  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP() << "nothing is cached";
   for (size_t size : {size_t{100}, size_t{5000}, size_t{100000}, size_t{3 << 20}}) {
     void* first = cpu_alloc(size);
     cpu_free(first, size);
@@ -114,7 +114,7 @@ TEST(CpuAllocator, StatisticsAddUp) {
 }
 
 TEST(CpuAllocator, EmptyCacheGivesLargeBlocksBack) {
-  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP();
+  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP() << "nothing is cached";
   empty_cpu_cache();
   const int64_t before = cpu_memory_stats().reserved_bytes;
   void* p = cpu_alloc(32 * kMiB);
@@ -126,7 +126,7 @@ TEST(CpuAllocator, EmptyCacheGivesLargeBlocksBack) {
 }
 
 TEST(CpuAllocator, CacheIsBounded) {
-  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP();
+  if (C10_SANITIZED_ALLOCATION) GTEST_SKIP() << "nothing is cached";
   empty_cpu_cache();
   // Untouched pages cost nothing: 20 blocks of about 100 MiB, of different classes.
   for (int64_t i = 0; i < 20; ++i) {

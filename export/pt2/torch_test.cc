@@ -51,13 +51,11 @@ std::string fresh_folder(const std::string& name) {
 }
 
 const char* python() {
-  const char* given = std::getenv("KINDLING_PYTHON");
-  if (given == nullptr) std::cout << "KINDLING_PYTHON names no interpreter that has torch: not tried\n";
-  return given;
+  return std::getenv("KINDLING_PYTHON");
 }
 
 TEST(Torch, RunsProgramsOfNodes) {
-  if (python() == nullptr) GTEST_SKIP();
+  if (python() == nullptr) GTEST_SKIP() << "KINDLING_PYTHON names no interpreter that has torch";
   const std::string folder = fresh_folder("nodes");
   const c10::NoGradGuard no_grad;
   std::vector<TestProgram> all = test_programs();
@@ -84,7 +82,7 @@ TEST(Torch, RunsProgramsOfNodes) {
 
 // Modules and functions of C++: as they are captured, without calls that write, and of core operators.
 TEST(Torch, RunsExportedModules) {
-  if (python() == nullptr) GTEST_SKIP();
+  if (python() == nullptr) GTEST_SKIP() << "KINDLING_PYTHON names no interpreter that has torch";
   const std::string folder = fresh_folder("modules");
   const c10::NoGradGuard no_grad;
   for (const torch::testing::ExportedModel& model : torch::testing::exported_models()) {
@@ -119,7 +117,7 @@ TEST(Torch, RunsExportedModules) {
 }
 
 TEST(Torch, RunsProgramsOfFiles) {
-  if (python() == nullptr) GTEST_SKIP();
+  if (python() == nullptr) GTEST_SKIP() << "KINDLING_PYTHON names no interpreter that has torch";
   const std::string from = fixtures::folder("export", "export/pt2/testdata"), folder = fresh_folder("files");
   for (const auto& entry : fs::directory_iterator(from)) {
     if (entry.path().extension() != ".json") continue;

@@ -10,7 +10,9 @@
 #include "aten/ops/pool/ops.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/testing/testing.h"
 #include "c10/core/cpu_generator.h"
+#include "c10/util/exception.h"
 #include "graph/capture/capture.h"
 
 namespace torch::quantization::testing {
@@ -73,6 +75,24 @@ bool halves(int block) {
   return block % 2 == 1;
 }
 }  // namespace
+
+std::vector<Tensor> images(int count, at::IntArrayRef sizes, uint64_t seed) {
+  auto generator = at::detail::createCPUGenerator(seed);
+  std::vector<Tensor> all;
+  for (int i = 0; i < count; ++i) all.push_back(at::randn(sizes, generator));
+  return all;
+}
+
+double relative_error(const Tensor& got, const Tensor& want) {
+  const std::vector<double> a = at::testing::values(got), b = at::testing::values(want);
+  TORCH_CHECK_VALUE(a.size() == b.size(), "relative_error: ", a.size(), " and ", b.size(), " elements");
+  double difference = 0, whole = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    whole += b[i] * b[i];
+  }
+  return std::sqrt(difference / whole);
+}
 
 Function small_resnet(int blocks, bool training) {
   return [=](std::map<std::string, Tensor>& s, const std::vector<Tensor>& inputs) {

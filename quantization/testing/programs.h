@@ -21,6 +21,12 @@ ExportedProgram program_of(const Function& function, const State& state, const s
 /// The only result.
 at::Tensor run(const ExportedProgram& program, const std::vector<at::Tensor>& inputs);
 
+/// Seeded normal numbers of these sizes, `count` times.
+std::vector<at::Tensor> images(int count, at::IntArrayRef sizes, uint64_t seed);
+
+/// |got - want| / |want|, Euclidean norms.
+double relative_error(const at::Tensor& got, const at::Tensor& want);
+
 /// How many nodes call an operator.
 int64_t count(const ExportedProgram& program, const std::string& op);
 

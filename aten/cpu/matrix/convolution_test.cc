@@ -390,7 +390,7 @@ const ConvolutionCandidate* candidate(const std::string& name) {
 
 TEST(Convolution, BlocksOfTilesAreOneResult) {
   const ConvolutionCandidate *winograd = candidate("winograd"), *plain = candidate("unfolding");
-  if (winograd == nullptr) GTEST_SKIP() << "not in minimal builds";
+  if (winograd == nullptr) GTEST_SKIP() << "minimal builds leave Winograd's algorithm out, to be small";
   Convolution c = sized({.batch = 12,
                          .in_channels = 33,
                          .out_channels = 35,
@@ -417,7 +417,7 @@ TEST(Convolution, BlocksOfTilesAreOneResult) {
 
 TEST(Convolution, WinogradTakesWhatItIsFor) {
   const ConvolutionCandidate* winograd = candidate("winograd");
-  if (winograd == nullptr) GTEST_SKIP() << "not in minimal builds";
+  if (winograd == nullptr) GTEST_SKIP() << "minimal builds leave Winograd's algorithm out, to be small";
   Convolution c = sized({.batch = 1,
                          .in_channels = 64,
                          .out_channels = 64,

@@ -145,6 +145,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 
+#include "aten/cpu/matrix/packed_convolution.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::matrix {
@@ -159,9 +160,9 @@ int64_t filled(const Convolution& c) {
 }  // namespace internal
 
 const char* PackedDepthwise::refusal(const Convolution& c) {
-  if (c.type != Type::kFloat32) return "only float32";
-  if (c.dims > 2) return "only one or two dimensions";
-  if (!c.channels_last) return "only channels that lie side by side";
+  Convolution whole = c;
+  whole.groups = 1;
+  if (const char* why = PackedConvolution::refusal(whole)) return why;
   if (c.groups != c.in_channels || c.groups != c.out_channels) return "only groups of one channel";
   return nullptr;
 }
