@@ -16,11 +16,11 @@ namespace at::matrix::internal {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of a block of B, which lies in the second cache and streams through the first beside a panel of A. Every block of the depth
-// reads and writes C once more.
+// A panel of B so deep stays in the first cache. Every block of the depth reads and writes C once more.
 template <class T>
 inline constexpr int64_t kDepth = sizeof(T) == 4 ? 384 : 256;
-inline constexpr int64_t kBlockBytes = 1024 * 1024;
+// Of a block of B, which lies in the third cache: A is packed once more for each.
+inline constexpr int64_t kBlockBytes = 2048 * 1024;
 
 template <class T>
 using TileFunction = void (*)(const Tile<T>&);
@@ -35,12 +35,29 @@ TileFunction<T> ChooseTile(int64_t rows) {
 // The height of the panel that holds the first `left` rows of what is left.
 HWY_INLINE int64_t PanelRows(int64_t left) { return left > kMiddleRows ? kRows : left > kFewRows ? kMiddleRows : kFewRows; }
 
+// Rows of A that are packed together: they stay in the second cache while a panel of B in the first passes by them.
+inline constexpr int64_t kBlockRows = KINDLING_FEW_TILES ? kRows : kRows > 6 ? 8 * kRows : 16 * kRows;
+
+// Packs `rows` rows of A from row m0 on, in panels that lie `apart` elements apart.
+template <class T>
+void PackLeft(const Gemm& g, int64_t m0, int64_t rows, int64_t k0, int64_t deep, int64_t apart, T* packed) {
+  const T* a = static_cast<const T*>(g.a.data) + m0 * g.a.row + k0 * g.a.col;
+  int64_t i = 0;
+  if (!KINDLING_FEW_TILES && g.a.row == 1 && g.m - m0 >= kRows + ColumnSpill<T>()) {
+    const int64_t whole = HWY_MIN(rows, g.m - m0 - ColumnSpill<T>()) / kRows;
+    PackColumns<T>(a, g.a.col, whole, deep, apart, packed);
+    i = whole * kRows;
+  }
+  for (packed += i / kRows * apart; i < rows; i += kRows, packed += apart) {
+    PackPanel<T>(a + i * g.a.row, g.a.row, g.a.col, HWY_MIN(kRows, rows - i), PanelRows(rows - i), deep, packed);
+  }
+}
+
 template <class T>
 void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t block_columns, T alpha) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t width = 2 * lanes;
-  const T* a = static_cast<const T*>(g.a.data);
+  const int64_t width = 2 * lanes, apart = kRows * depth + ColumnSpill<T>();
   const T* b = static_cast<const T*>(g.b.data);
   const T* add = static_cast<const T*>(g.add.data);
   T* c = static_cast<T*>(g.c);
@@ -55,34 +72,36 @@ void ProductIn(const Gemm& g, T* packed_a, T* packed_b, int64_t depth, int64_t b
         PackPanel<T>(b + k0 * g.b.row + (n0 + j) * g.b.col, g.b.col, g.b.row, valid, panel_width, deep,
                      packed_b + j * deep);
       }
-      for (int64_t i = 0; i < g.m;) {
-        const int64_t panel = PanelRows(g.m - i);
-        Tile<T> t;
-        t.rows = HWY_MIN(panel, g.m - i);
-        PackPanel<T>(a + i * g.a.row + k0 * g.a.col, g.a.row, g.a.col, t.rows, panel, deep, packed_a);
-        t.a = packed_a;
-        t.k = deep;
-        t.c_row = g.c_row;
-        t.alpha = alpha;
+      for (int64_t m0 = 0; m0 < g.m; m0 += kBlockRows) {
+        const int64_t rows = HWY_MIN(kBlockRows, g.m - m0);
+        PackLeft<T>(g, m0, rows, k0, deep, apart, packed_a);
         for (int64_t j = 0; j < columns; j += width) {
+          Tile<T> t;
           t.b = packed_b + j * deep;
+          t.k = deep;
+          t.c_row = g.c_row;
+          t.alpha = alpha;
           t.columns = HWY_MIN(width, columns - j);
-          t.c = c + i * g.c_row + n0 + j;
-          if (k0 != 0) {
-            t.add = t.c;
-            t.add_row = g.c_row;
-            t.add_col = 1;
-            t.beta = 1;
-          } else {
-            t.add = add == nullptr ? nullptr : add + i * g.add.row + (n0 + j) * g.add.col;
-            t.add_row = g.add.row;
-            t.add_col = g.add.col;
-            t.beta = factor_of<T>(g.beta);
-          }
           const bool two = PanelWidth(t.columns, lanes) == width;
-          (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
+          t.a = packed_a;
+          for (int64_t i = 0; i < rows; i += kRows, t.a += apart) {
+            t.rows = HWY_MIN(kRows, rows - i);
+            t.c = c + (m0 + i) * g.c_row + n0 + j;
+            if (k0 != 0) {
+              t.add = t.c;
+              t.add_row = g.c_row;
+              t.add_col = 1;
+              t.beta = 1;
+            } else {
+              t.add = add == nullptr ? nullptr : add + (m0 + i) * g.add.row + (n0 + j) * g.add.col;
+              t.add_row = g.add.row;
+              t.add_col = g.add.col;
+              t.beta = factor_of<T>(g.beta);
+            }
+            const int64_t panel = PanelRows(rows - i);
+            (two ? ChooseTile<T, 2>(panel) : ChooseTile<T, 1>(panel))(t);
+          }
         }
-        i += panel;
       }
     }
   }
@@ -98,7 +117,8 @@ void Product(const Gemm& g) {
   const int64_t depth = (g.k + depth_blocks - 1) / depth_blocks;
   const int64_t most = HWY_MAX(width, kBlockBytes / (depth * item) / width * width);
   const int64_t block_columns = HWY_MIN(most, (g.n + width - 1) / width * width);
-  const size_t a_bytes = static_cast<size_t>((kRows * depth * item + 63) / 64 * 64);
+  const int64_t panels = (HWY_MIN(kBlockRows, g.m) + kRows - 1) / kRows;
+  const size_t a_bytes = static_cast<size_t>((panels * (kRows * depth + ColumnSpill<T>()) * item + 63) / 64 * 64);
   const size_t bytes = a_bytes + static_cast<size_t>(block_columns * depth * item);
   constexpr size_t kOnStack = 24 * 1024;
   const auto run = [&](unsigned char* memory) {
@@ -215,11 +235,15 @@ Strip<T> StripOf(const Gemm& g) {
   return s;
 }
 
-// Whether B is so small that packing A would cost more than it gains. A's rows must be dense.
+// Whether B is so small that packing A would cost more than it gains. Where A's rows are not dense, its columns must be,
+// and A small too.
 bool HasNearRight(const Gemm& g) {
-  constexpr double kNearBytes = 256 * 1024;
-  return g.m >= kStripRows && g.a.col == 1 &&
-         static_cast<double>(g.k) * static_cast<double>(g.n) * static_cast<double>(type_size(g.type)) <= kNearBytes;
+  constexpr double kNearBytes = 256 * 1024, kNearLeftBytes = 64 * 1024;
+  const auto bytes = [&](int64_t rows, int64_t columns) {
+    return static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(type_size(g.type));
+  };
+  return g.m >= kStripRows && (g.a.col == 1 || (g.a.row == 1 && bytes(g.m, g.k) <= kNearLeftBytes)) &&
+         bytes(g.k, g.n) <= kNearBytes;
 }
 
 // A is read in place, B packed strip by strip of columns that the first cache holds.

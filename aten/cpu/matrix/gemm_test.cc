@@ -242,6 +242,21 @@ TEST(Gemm, LargerThanOneBlock) {
   check_all<std::complex<float>>({.m = 700, .n = 1100, .k = 2, .b = kStrided});
 }
 
+// Panels of columns that are packed together, and rows that are left over.
+template <class T>
+void dense_columns() {
+  for (int64_t m : {47, 48, 50, 55, 56, 57, 63, 64, 98, 103, 130}) {
+    for (Layout a : {kColumns, kPaddedColumns}) check<T>({.m = m, .n = 19, .k = 5, .a = a}, "builtin");
+  }
+  check<T>({.m = 113, .n = 20, .k = 390, .a = kColumns, .beta = 2, .add = 1}, "builtin");
+}
+TEST(Gemm, DenseColumns) {
+  dense_columns<float>();
+  dense_columns<double>();
+  dense_columns<int32_t>();
+  dense_columns<int64_t>();
+}
+
 TEST(Gemm, EverySize) {
   for (int64_t m = 1; m <= 30; ++m)
     for (int64_t n : {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 65}) {

@@ -23,7 +23,7 @@ int64_t padding_behind(const Convolution& c, int d) {
 
 const char* refusal(const Convolution& c, ConvolutionPart part) {
   if (c.type != Type::kFloat32 && c.type != Type::kBFloat16) return "only float32 and bfloat16";
-  if (c.type == Type::kBFloat16 && !onednn_has_bfloat16()) return "the processor has no AVX-512 for bfloat16";
+  if (c.type == Type::kBFloat16 && !onednn_has_avx512()) return "the processor has no AVX-512 for bfloat16";
   constexpr int64_t kLargest = int64_t{1} << 31;
   double work = static_cast<double>(c.batch) * static_cast<double>(c.out_channels) *
                 static_cast<double>(c.in_channels / c.groups);

@@ -11,7 +11,7 @@ namespace {
 
 const char* refusal(const Gemm& g) {
   if (g.type != Type::kFloat32 && g.type != Type::kBFloat16) return "only float32 and bfloat16";
-  if (g.type == Type::kBFloat16 && !onednn_has_bfloat16()) return "the processor has no AVX-512 for bfloat16";
+  if (g.type == Type::kBFloat16 && !onednn_has_avx512()) return "the processor has no AVX-512 for bfloat16";
   if (g.m == 1 || g.n == 1) return "a matrix times a vector";
   const bool adds = g.add.data != nullptr && !g.beta.is_zero();
   const bool in_place = g.add.data == g.c && g.add.row == g.c_row && g.add.col == g.c_col;
@@ -20,6 +20,8 @@ const char* refusal(const Gemm& g) {
   if (flops < 64.0 * 64 * 64) return "too small for its cost a call";
   if (g.type == Type::kFloat32 && g.k * g.n <= 8 * 1024 && g.a.col == 1 && g.c_col == 1)
     return "the first cache holds the second matrix";
+  if (g.type == Type::kFloat32 && g.a.col * type_size(g.type) % 512 == 0 && g.k >= 128 && !onednn_has_avx512())
+    return "without AVX-512 it reads columns that few sets of the first cache hold at half the speed";
   if (!is_row_major(g.a.row, g.a.col, g.m, g.k) && !is_row_major(g.a.col, g.a.row, g.k, g.m))
     return "neither stride of the first matrix is 1";
   if (!is_row_major(g.b.row, g.b.col, g.k, g.n) && !is_row_major(g.b.col, g.b.row, g.n, g.k))

@@ -115,7 +115,7 @@ dnnl_engine_t onednn_engine() {
   return engine;
 }
 
-bool onednn_has_bfloat16() {
+bool onednn_has_avx512() {
   static const bool has = [] {
     const int isa = dnnl_get_effective_cpu_isa();
     return (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;

@@ -39,7 +39,8 @@ inline int64_t leading(int64_t stride, int64_t count, int64_t inner) {
 }
 
 dnnl_engine_t onednn_engine();
-bool onednn_has_bfloat16();
+/// Which its bfloat16 products need, and its float32 products of any layout.
+bool onednn_has_avx512();
 dnnl_data_type_t onednn_type(Type type);
 
 /// A dense or strided memory descriptor.

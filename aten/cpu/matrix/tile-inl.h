@@ -227,6 +227,29 @@ void PackPanel(const T* src, int64_t step, int64_t depth_step, int64_t valid, in
   }
 }
 
+// The elements that PackColumns writes behind a panel.
+template <class T>
+HWY_INLINE int64_t ColumnSpill() {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  return (kRows + lanes - 1) / lanes * lanes - kRows;
+}
+
+// Packs panels of kRows rows of A, `apart` elements from one to the next, where the elements of a column are
+// contiguous: memory is read in long runs. Reads and writes ColumnSpill() elements behind each panel's part of a column.
+template <class T>
+void PackColumns(const T* src, int64_t column, int64_t panels, int64_t depth, int64_t apart, T* HWY_RESTRICT dst) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t k = 0; k < depth; ++k, src += column, dst += kRows) {
+    for (int64_t p = 0; p < panels; ++p) {
+      hwy::Prefetch(src + 8 * column + p * kRows);
+      for (int64_t r = 0; r < kRows; r += lanes) {
+        hn::StoreU(hn::LoadU(d, src + p * kRows + r), d, dst + p * apart + r);
+      }
+    }
+  }
+}
+
 // Packs all panels of a block of B whose rows are contiguous, several panels side by side, so that memory is read in
 // long runs.
 template <class T>
@@ -239,8 +262,10 @@ void PackRows(const T* src, int64_t row, int64_t columns, int64_t width, int64_t
     for (int64_t k = 0; k < depth; ++k) {
       const T* from = src + k * row + j0;
       T* to = dst + j0 * depth + k * width;
-      for (int64_t p = 0; p < whole; ++p, from += width, to += width * depth)
+      for (int64_t p = 0; p < whole; ++p, from += width, to += width * depth) {
+        hwy::Prefetch(from + 8 * row);
         for (int64_t v = 0; v < width; v += lanes) hn::StoreU(hn::LoadU(d, from + v), d, to + v);
+      }
     }
     const int64_t rest = j0 + whole * width;
     if (rest < columns && rest < j0 + strip) {
