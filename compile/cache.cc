@@ -141,20 +141,44 @@ std::vector<int64_t> versions_of(const std::vector<at::Tensor>& tensors) {
   return versions;
 }
 
+// What a tensor was when it was taken for a constant. Inference tensors do not count their versions.
+struct Snapshot {
+  const void* data;
+  int64_t version;
+  friend bool operator==(const Snapshot&, const Snapshot&) = default;
+};
+
+struct Prepared {
+  Prepared(std::vector<Snapshot> s, const graph::Graph& graph, const Stack& examples, const ExecutableOptions& options)
+      : run(graph, examples, options) {
+    if (run.constants() > 0) state = std::move(s);
+  }
+  Executable run;
+  std::vector<Snapshot> state;  // that it has as constants
+};
+
 // Where an executable gets an input from: the state's tensors first, then the arguments', each once.
 struct Entry {
   Words words;
   uint64_t hash = 0;
   std::vector<size_t> inputs;
   bool plain = false;  // the arguments are the inputs
-  std::unique_ptr<Executable> run;
+  mutable std::mutex mutex;
+  mutable std::shared_ptr<const Prepared> prepared;
+  /// Of which it is made again where state that is constant has changed; null where none is.
+  std::unique_ptr<graph::Graph> source;
   c10::intrusive_ptr<TrainingExecutable> training;  // of calls that record gradients
   size_t own_bytes = 0;
   /// Neither: calls of this kind run as they are, and why.
   std::string why;
 
+  std::shared_ptr<const Prepared> latest() const {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return prepared;
+  }
   size_t bytes() const {
-    return own_bytes + (run != nullptr ? run->bytes() : 0) + (training != nullptr ? training->bytes() : 0);
+    const std::shared_ptr<const Prepared> run = latest();
+    return own_bytes + (run != nullptr ? run->run.bytes() : 0) + (training != nullptr ? training->bytes() : 0);
   }
 };
 using EntryPointer = std::shared_ptr<Entry>;
@@ -276,7 +300,45 @@ struct Cache::Impl {
       stack.clear();
       for (const size_t i : entry.inputs) stack.emplace_back(tensors[i]);
     }
-    (*entry.run)(stack);
+    if (entry.source == nullptr) return entry.prepared->run(stack);
+    const std::shared_ptr<const Prepared> now = up_to_date(entry, stack);
+    stack.erase(stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(now->state.size()));
+    now->run(stack);
+  }
+
+  // Of an entry with constants, the first of `inputs`: what is prepared for what they are now.
+  std::shared_ptr<const Prepared> up_to_date(const Entry& entry, const Stack& inputs) const {
+    std::shared_ptr<const Prepared> latest = entry.latest();
+    std::vector<Snapshot> now = snapshots(inputs, latest->state.size());
+    if (latest->state == now) return latest;
+    latest = prepare(*entry.source, inputs, std::move(now));
+    const std::lock_guard<std::mutex> lock(entry.mutex);
+    return entry.prepared = std::move(latest);
+  }
+  static std::vector<Snapshot> snapshots(const Stack& inputs, size_t count) {
+    std::vector<Snapshot> all;
+    for (size_t i = 0; i < count; ++i) {
+      const at::Tensor& t = inputs[i].toTensor();
+      all.push_back({t.const_data_ptr(), static_cast<int64_t>(t._version())});
+    }
+    return all;
+  }
+  std::shared_ptr<const Prepared> prepare(const graph::Graph& graph, const Stack& inputs,
+                                          std::vector<Snapshot> constants) const {
+    ExecutableOptions wanted;
+    wanted.fuse = options.fuse;
+    wanted.constants = constants.size();
+    return std::make_shared<const Prepared>(std::move(constants), graph, inputs, wanted);
+  }
+  // How many of the inputs, the first ones, are state and may be constants.
+  size_t constants_of(const Entry& entry, const Stack& inputs) const {
+    size_t count = 0;
+    while (options.freeze && count < entry.inputs.size() && entry.inputs[count] < state.tensors.size()) ++count;
+    for (size_t i = 0; i < count; ++i) {
+      const at::Tensor& t = inputs[i].toTensor();
+      if (t.is_inference() || !t.has_storage()) return 0;
+    }
+    return count;
   }
 
   static EntryPointer entry_of(Words words) {
@@ -354,9 +416,9 @@ struct Cache::Impl {
     entry->inputs = std::move(given);
     entry->plain = state.tensors.empty() && stack.size() == own &&
                    std::all_of(stack.begin(), stack.end(), [](const IValue& v) { return v.isTensor(); });
-    ExecutableOptions made;
-    made.fuse = options.fuse;
-    entry->run = std::make_unique<Executable>(*captured->graph, examples, made);
+    entry->prepared =
+        prepare(*captured->graph, examples, snapshots(examples, constants_of(*entry, examples)));
+    if (!entry->prepared->state.empty()) entry->source = std::move(captured->graph);
     keep(entry);
     stack = std::move(*results);
   }
@@ -375,7 +437,7 @@ CompileStatistics Cache::statistics() const {
   all.entries = impl_->entries.size();
   all.bytes = impl_->bytes_held();
   for (const EntryPointer& entry : impl_->entries) {
-    if (entry->run != nullptr) all.reports.push_back(entry->run->report());
+    if (const auto prepared = entry->latest()) all.reports.push_back(prepared->run.report());
     if (entry->training == nullptr) continue;
     all.reports.push_back(entry->training->forward().report());
     all.reports.push_back(entry->training->backward().report());

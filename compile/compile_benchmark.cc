@@ -2,6 +2,7 @@
 #include "benchmark/benchmark.h"
 #include "compile/compile.h"
 #include "examples/gpt/model.h"
+#include "graph/passes/testing/models.h"
 #include "torch/torch.h"
 
 namespace torch {
@@ -181,6 +182,44 @@ void gpt_step_eager(benchmark::State& state) {
 }
 BENCHMARK(gpt_step_compiled);
 BENCHMARK(gpt_step_eager);
+
+// Known networks, one image or sequence, their weights as buffers: as they are, compiled, and frozen.
+struct KnownImpl : nn::Module {
+  explicit KnownImpl(const std::function<graph::testing::Model(const graph::testing::MakeWeight&)>& make) {
+    model = make([&](IntArrayRef sizes, double scale, double offset) {
+      return register_buffer("weight" + std::to_string(count++), graph::testing::normal_weight(sizes, scale, offset));
+    });
+  }
+  Tensor forward(const Tensor& x) { return model(x); }
+  int count = 0;
+  graph::testing::Model model;
+};
+TORCH_MODULE(Known);
+void known(benchmark::State& state, Known net, IntArrayRef sizes) {
+  set_num_threads(1);
+  const NoGradGuard no_grad;
+  CompileOptions options;
+  options.freeze = state.range(0) == 2;
+  auto f = compile(net, options);
+  const Tensor x = randn(sizes);
+  const auto run = [&] { return state.range(0) == 0 ? net->forward(x) : f(x); };
+  run();
+  for (auto _ : state) benchmark::DoNotOptimize(run().data_ptr());
+  static constexpr const char* kNames[] = {"eager", "compiled", "frozen"};
+  state.SetLabel(kNames[state.range(0)]);
+}
+void resnet18(benchmark::State& state) {
+  known(state, Known(graph::testing::resnet18), {1, 3, 224, 224});
+}
+BENCHMARK(resnet18)->DenseRange(0, 2);
+void mobilenet_v2(benchmark::State& state) {
+  known(state, Known(graph::testing::mobilenet_v2), {1, 3, 224, 224});
+}
+BENCHMARK(mobilenet_v2)->DenseRange(0, 2);
+void gpt_forward(benchmark::State& state) {
+  known(state, Known([](const graph::testing::MakeWeight& make) { return graph::testing::gpt(make); }), {1, 128, 256});
+}
+BENCHMARK(gpt_forward)->DenseRange(0, 2);
 
 }  // namespace
 }  // namespace torch

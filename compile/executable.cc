@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <variant>
 
 #include "aten/core/empty.h"
 #include "aten/core/from_blob.h"
@@ -12,11 +13,17 @@
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
+#include "compile/layers/fusion.h"
+#include "compile/layers/layer.h"
 #include "compile/tape/tape.h"
 #include "graph/interpreter/interpreter.h"
+#include "graph/passes/channels_last.h"
 #include "graph/passes/common_subexpressions.h"
+#include "graph/passes/constant_folding.h"
 #include "graph/passes/dead_code.h"
+#include "graph/passes/decompose.h"
 #include "graph/passes/effects.h"
+#include "graph/passes/fold_batch_norm.h"
 #include "graph/passes/functionalize.h"
 #include "graph/passes/shape_propagation.h"
 #include "graph/plan/plan.h"
@@ -28,6 +35,7 @@ using c10::IValue;
 using c10::Stack;
 using graph::Graph;
 using graph::Node;
+using graph::Operand;
 using graph::Value;
 
 size_t nodes_of(const Graph& graph) {
@@ -42,14 +50,15 @@ std::vector<int64_t> values_of(const std::vector<graph::IntExpr>& list) {
   return values;
 }
 
-// A result of a group: in the arena, or made when it is needed.
+// A result of a step: in the arena, or made when it is needed.
 struct Place {
   std::vector<int64_t> sizes, strides;
   c10::ScalarType dtype;
   int64_t offset = -1;  // -1: not in the arena
 };
+// What the graph invokes.
 struct Step {
-  Tape tape;
+  std::variant<Tape, Layer> kernel;
   std::vector<Place> results;
 };
 
@@ -70,8 +79,8 @@ struct Executable::Impl {
   std::vector<const Step*> in_order;
   int64_t arena_bytes = 0;
   size_t step_bytes = 0;
-  size_t written = 0;  // outputs, first ones, that go into inputs
-  std::vector<size_t> written_inputs;
+  std::vector<size_t> written_inputs;  // that the first outputs go into
+  size_t constants = 0;
   std::unique_ptr<graph::Interpreter> interpreter;
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Context>> free;
@@ -79,8 +88,10 @@ struct Executable::Impl {
 
   Impl(const Graph& source, const Stack& examples, const ExecutableOptions& options) {
     report.nodes = nodes_of(source);
-    std::unique_ptr<Graph> graph = prepared(source, examples);
-    if (options.fuse) group(*graph, options);
+    std::unique_ptr<Graph> graph = prepared(source, examples, options.constants);
+    if (constants > 0) make_layers(*graph);
+    if (options.fuse) make_groups(*graph, options);
+    if (!steps.empty()) place_results(*graph);
     graph::Surroundings surroundings;
     surroundings.function = [this](const Node& node) -> std::function<void(Stack&)> {
       const auto found = steps.find(node.name());
@@ -93,7 +104,7 @@ struct Executable::Impl {
   }
 
   // Without calls that write, and with what is known of its tensors.
-  std::unique_ptr<Graph> prepared(const Graph& source, const Stack& examples) {
+  std::unique_ptr<Graph> prepared(const Graph& source, const Stack& examples, size_t wanted_constants) {
     std::unique_ptr<Graph> graph = source.clone();
     graph::propagate_shapes(*graph, examples);
     bool writes = false;
@@ -108,15 +119,73 @@ struct Executable::Impl {
         report.notes.push_back(std::string("no groups where memory is written: ") + error.msg());
       }
     }
+    if (wanted_constants > 0) take_constants(*graph, examples, wanted_constants);
     graph::eliminate_common_subexpressions(*graph);
     graph::eliminate_dead_code(*graph);
     return graph;
   }
 
-  void group(Graph& graph, const ExecutableOptions& options) {
+  // Inputs as constants, and what follows from that.
+  void take_constants(Graph& graph, const Stack& examples, size_t count) {
+    bool writes = false;
+    for (const size_t i : written_inputs) writes = writes || i < count;
+    graph.for_nodes([&](const Node* node) { writes = writes || !graph::written_operands(*node).empty(); });
+    if (writes) {
+      report.notes.push_back("the program writes to its constants, which stay inputs");
+      return;
+    }
+    constants = count;
+    for (size_t& i : written_inputs) i -= count;
+    for (size_t i = 0; i < count; ++i) graph::bind_input(graph, 0, examples.at(i).toTensor().detach());
+    const Stack rest(examples.begin() + static_cast<std::ptrdiff_t>(count), examples.end());
+    graph::fold_batch_norm(graph);
+    graph::decompose(graph, [](const c10::OperatorHandle& op) { return op.schema().name() == "aten::conv2d"; });
+    graph::propagate_shapes(graph, rest);
+    graph::fold_constants(graph);
+    graph::use_channels_last(graph, is_packable_convolution);
+    graph::propagate_shapes(graph, rest);
+  }
+
+  void make_layers(Graph& graph) {
+    const Fusions fusions = find_fusions(graph);
+    std::vector<std::vector<const Node*>> groups;
+    for (const Node* node : graph.block()) {
+      const auto group = fusions.groups.find(node);
+      if (group != fusions.groups.end()) {
+        groups.push_back(group->second);
+      } else if (fusions.runs_with.count(node) == 0 && is_layer(*node)) {
+        groups.push_back({node});
+      }
+    }
+    for (const std::vector<const Node*>& group : groups) {
+      Step step{Layer(group), {}};
+      std::vector<Operand> operands;
+      for (Value* input : std::get<Layer>(step.kernel).inputs()) operands.emplace_back(input);
+      std::unique_ptr<Node> made = graph.make(Node::Kind::kInvoke, std::move(operands));
+      made->set_name("layer" + std::to_string(report.layers++));
+      made->set_source(group.front()->source());
+      Value* const old = group.back()->result();
+      Value* const result = made->add_result(old->type(), old->name());
+      result->set_info(*old->info());
+      steps.emplace(made->name(), std::move(step));
+      made.release()->move_before(const_cast<Node*>(group.back()));
+      old->replace_all_uses_with(result);
+      for (size_t i = group.size(); i-- > 0;) const_cast<Node*>(group[i])->erase();
+      report.layer_nodes += group.size();
+    }
+    graph::eliminate_dead_code(graph);
+  }
+
+  void make_groups(Graph& graph, const ExecutableOptions& options) {
     parts = fuse(graph, options.groups);
     report.groups = parts.size();
-    if (parts.empty()) return;
+    for (const FusedPart& part : parts) {
+      report.grouped_nodes += nodes_of(*part.graph);
+      steps.emplace(part.graph->name(), Step{Tape(part.group), {}});
+    }
+  }
+
+  void place_results(const Graph& graph) {
     graph::PlanOptions wanted;
     wanted.outputs = false;
     wanted.places = [](const Node& node) { return node.kind() == Node::Kind::kInvoke; };
@@ -129,15 +198,12 @@ struct Executable::Impl {
     } catch (const c10::ValueError& error) {
       report.notes.push_back(std::string("memory is not planned: ") + error.msg());
     }
-    for (const FusedPart& part : parts) report.grouped_nodes += nodes_of(*part.graph);
     for (const Node* node : graph.block()) {
       if (node->kind() != Node::Kind::kInvoke) continue;
-      const auto part = std::find_if(parts.begin(), parts.end(),
-                                     [&](const FusedPart& one) { return one.graph->name() == node->name(); });
-      Step step{Tape(part->group), {}};
-      step_bytes += step.tape.bytes();
+      Step& step = steps.at(node->name());
+      step_bytes += std::visit([](const auto& kernel) { return kernel.bytes(); }, step.kernel);
       for (size_t i = 0; i < node->result_count(); ++i) {
-        const graph::TensorInfo& info = part->group.outputs[i].info;
+        const graph::TensorInfo& info = *node->result(i)->info();
         Place place{values_of(info.sizes), values_of(info.strides), info.dtype};
         if (plan.has_value()) {
           const size_t buffer = plan->buffers_of(node->result(i)).at(0);
@@ -145,7 +211,7 @@ struct Executable::Impl {
         }
         step.results.push_back(std::move(place));
       }
-      in_order.push_back(&steps.emplace(node->name(), std::move(step)).first->second);
+      in_order.push_back(&step);
     }
   }
 
@@ -163,7 +229,12 @@ struct Executable::Impl {
                                              : at::empty_with_strides(place.sizes, place.strides, place.dtype));
       to[i] = results.back().unsafe_tensor_impl()->data();
     }
-    step.tape.run({from, count}, {to, results.size()});
+    if (const auto* tape = std::get_if<Tape>(&step.kernel)) {
+      tape->run({from, count}, {to, results.size()});
+    } else {
+      const auto floats = [&](size_t i) { return i < count ? static_cast<const float*>(from[i]) : nullptr; };
+      std::get<Layer>(step.kernel).run(floats(0), floats(1), static_cast<float*>(to[0]));
+    }
     stack = std::move(results);
   }
 
@@ -231,6 +302,9 @@ void Executable::operator()(Stack& stack) const {
 }
 const ExecutableReport& Executable::report() const {
   return impl_->report;
+}
+size_t Executable::constants() const {
+  return impl_->constants;
 }
 const Graph& Executable::graph() const {
   return impl_->interpreter->graph();

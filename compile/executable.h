@@ -1,5 +1,5 @@
-// A graph for inputs of one kind, prepared to be run often: pointwise operators and rows as groups, their results in
-// one block of memory that is planned before.
+// A graph for inputs of one kind, prepared to be run often: pointwise operators and rows as groups, layers with weights
+// that stay laid out once, their results in one block of memory that is planned before.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,11 @@ namespace torch::compiler {
 struct ExecutableOptions {
   bool fuse = true;  ///< whether groups are looked for
   FuseOptions groups;
+  /// So many inputs, the first ones, are what `examples` has in their places, and are not given to runs: batch norms are
+  /// folded into the layers before them, weights of convolutions and products laid out once, images kept with their
+  /// channels side by side, and what follows a layer is computed with it (compile/layers). Results are as exact, but not
+  /// the same bits. They stay inputs where the graph writes to one of them, and a note says so.
+  size_t constants = 0;
 };
 
 /// What was made of a graph.
@@ -23,6 +28,8 @@ struct ExecutableReport {
   size_t nodes = 0;  ///< that the graph had
   size_t groups = 0;
   size_t grouped_nodes = 0;
+  size_t layers = 0;  ///< whose weights are laid out once
+  size_t layer_nodes = 0;
   int64_t arena_bytes = 0;     ///< of the groups' results that are not returned
   int64_t unshared_bytes = 0;  ///< what these would need one beside the other
   std::vector<std::string> notes;
@@ -40,8 +47,11 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   /// Replaces the inputs, which are all that is on the stack, by the outputs: bit for bit what graph::Interpreter gives
-  /// (of NaNs only that they are NaN). Gradients are not recorded. Any number of threads may run it.
+  /// (of NaNs only that they are NaN), but for constants. Gradients are not recorded. Any number of threads may run it.
   void operator()(c10::Stack& stack) const;
+
+  /// The first inputs of the graph that runs are not given, as `constants` says.
+  size_t constants() const;
 
   const ExecutableReport& report() const;
   /// What it holds, with the memory of the runs that there were at a time.

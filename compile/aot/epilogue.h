@@ -1,4 +1,4 @@
-// What a step does to each element of its result before it is stored.
+// What a step does to each element of its result before it is stored, as C++.
 #pragma once
 
 #include <string>
@@ -9,14 +9,7 @@
 
 namespace torch::aot {
 
-/// min(max(result + add, low), high), as C++.
-struct Epilogue {
-  std::string add = "nullptr", low = "-INFINITY", high = "INFINITY";
-  /// "add, low, high".
-  std::string arguments() const { return add + ", " + low + ", " + high; }
-};
-
-/// Of the nodes behind the first of a group (find_fusions).
-Epilogue epilogue_of(Printer& printer, const std::vector<const graph::Node*>& group);
+/// "add, low, high" of compiler::epilogue_of().
+std::string print_epilogue(Printer& printer, const std::vector<const graph::Node*>& group);
 
 }  // namespace torch::aot

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "compile/aot/fusion.h"
 #include "compile/aot/groups.h"
+#include "compile/layers/fusion.h"
 #include "export/exported_program.h"
 #include "graph/ir/graph.h"
 
@@ -23,7 +23,7 @@ struct PreparedProgram {
   /// Its inputs are the user's tensors, its outputs tensors: dense, row-major, each of memory of its own. Every value
   /// has an info, every symbol a range.
   std::unique_ptr<graph::Graph> graph;
-  Fusions fusions;
+  compiler::Fusions fusions;
   FoundGroups groups;
   std::vector<std::string> inputs;   ///< valid C++ names, different from each other
   std::vector<std::string> outputs;  ///< the same

@@ -4,10 +4,10 @@
 
 #include "aten/ops/view/ops.h"
 #include "compile/aot/epilogue.h"
-#include "compile/aot/fusion.h"
 #include "compile/aot/printer.h"
 #include "compile/aot/printing.h"
 #include "compile/aot/steps.h"
+#include "compile/layers/fusion.h"
 #include "graph/passes/operands.h"
 #include "graph/passes/tensor_info.h"
 
@@ -33,7 +33,7 @@ std::string matrix_type(ScalarType dtype) {
 bool product_step(Printer& printer, const Node& node) {
   const std::vector<const Node*> group = printer.group(node);
   const Node& first = *group.front();
-  const std::optional<ConstantProduct> product = constant_product(first);
+  const std::optional<compiler::ConstantProduct> product = compiler::constant_product(first);
   if (!product.has_value()) return false;
   const at::Tensor weight = product->weight.constant().toTensor();
   const TensorInfo in = printer.info(product->x), out = *node.result()->info();
@@ -42,7 +42,7 @@ bool product_step(Printer& printer, const Node& node) {
   IntExpr m = 1;
   for (size_t d = 0; d + 1 < in.sizes.size(); ++d) m = m * in.sizes[d];
   printer.count(2 * n * k * m);
-  if (is_packable_product(first)) {
+  if (compiler::is_packable_product(first)) {
     printer.include("compile/aot/runtime/product.h");
     const at::Tensor turned =
         product->transposed ? weight : at::contiguous(at::t(weight), c10::MemoryFormat::Contiguous);
@@ -51,7 +51,7 @@ bool product_step(Printer& printer, const Node& node) {
                                                   (bias == nullptr ? "nullptr" : printer.pointer(*bias)));
     const bool alone = printer.largest(m) <= kFewOperations / (n * k);
     printer.line(packed + (alone ? ".run_alone(" : ".run(") + print(m) + ", " + printer.pointer(product->x) + ", " +
-                 epilogue_of(printer, group).arguments() + ", " + printer.pointer(node.result()) + ");");
+                 print_epilogue(printer, group) + ", " + printer.pointer(node.result()) + ");");
     return true;
   }
   printer.include("compile/aot/runtime/matrix.h");

@@ -13,7 +13,7 @@ class Printer;
 /// take.
 using Step = bool (*)(Printer& printer, const graph::Node& node);
 
-/// Convolutions, and groups that begin with one (fusion.h).
+/// Convolutions, and groups that begin with one (compile/layers/fusion.h).
 bool convolution_step(Printer& printer, const graph::Node& node);
 
 /// linear, mm and addmm with a constant matrix, and groups that begin with one.

@@ -1,12 +1,14 @@
-#include "compile/aot/fusion.h"
+#include "compile/layers/fusion.h"
 
 #include <cmath>
+#include <limits>
 
 #include "aten/core/tensor.h"
+#include "aten/cpu/matrix/packed_winograd.h"
 #include "graph/passes/operands.h"
 #include "graph/passes/tensor_info.h"
 
-namespace torch::aot {
+namespace torch::compiler {
 
 using c10::IValue;
 using graph::Graph;
@@ -75,6 +77,37 @@ bool is_packable_convolution(const Node& node) {
   return count == 1 || (count == channels && weight.size(0) == channels);
 }
 
+at::matrix::Convolution convolution_of(const Node& node, const std::function<int64_t(const graph::IntExpr&)>& size) {
+  const TensorInfo &in = *node.operand(0).value()->info(), &out = *node.result()->info();
+  const at::Tensor weight = node.argument("weight").constant().toTensor();
+  at::matrix::Convolution c;
+  c.channels_last = true;
+  c.batch = size(in.sizes[0]);
+  c.in_channels = in.sizes[1].value(), c.out_channels = weight.size(0);
+  c.groups = node.argument("groups").constant().toInt();
+  for (size_t d = 0; d < 2; ++d) {
+    // Of a list of one number or two.
+    const auto number = [&](const char* name) {
+      const std::vector<int64_t> list = node.argument(name).constant().toIntVector();
+      return d == 0 ? list.front() : list.back();
+    };
+    c.input[d + 1] = size(in.sizes[d + 2]), c.output[d + 1] = size(out.sizes[d + 2]);
+    c.kernel[d + 1] = weight.size(static_cast<int64_t>(d) + 2);
+    c.stride[d + 1] = number("stride"), c.padding[d + 1] = number("padding"), c.dilation[d + 1] = number("dilation");
+  }
+  return c;
+}
+
+ConvolutionForm form_of(const at::matrix::Convolution& c) {
+  if (c.groups > 1) return ConvolutionForm::kDepthwise;
+  bool is_product = true;
+  for (int d = 1; d < 3; ++d) is_product = is_product && c.kernel[d] == 1 && c.stride[d] == 1 && c.padding[d] == 0;
+  if (is_product) return ConvolutionForm::kProduct;
+  using at::matrix::PackedWinograd;
+  const bool by_winograd = PackedWinograd::refusal(c) == nullptr && PackedWinograd::is_worth(c);
+  return by_winograd ? ConvolutionForm::kWinograd : ConvolutionForm::kDirect;
+}
+
 std::optional<ConstantProduct> constant_product(const Node& node) {
   std::optional<ConstantProduct> product;
   if (node.calls("aten::linear")) {
@@ -116,14 +149,40 @@ bool is_packable_product(const Node& node) {
          (product->bias == nullptr || is_constant_tensor(*product->bias));
 }
 
+bool is_layer(const Node& node) {
+  if (is_packable_product(node)) return constant_product(node)->x.is_value();
+  const TensorInfo* const out = node.result_count() == 1 ? node.result()->info() : nullptr;
+  return out != nullptr && is_packable_convolution(node) && graph::is_channels_last(*out);
+}
+
+Epilogue epilogue_of(const std::vector<const Node*>& group) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Epilogue epilogue{nullptr, -kInfinity, kInfinity};
+  const Value* const sum = group.front()->result();
+  const auto number = [](const Operand& operand) {
+    const IValue& v = operand.constant();
+    return v.isInt() ? static_cast<double>(v.toInt()) : v.toDouble();
+  };
+  for (const Node* after : group) {
+    if (after->calls("aten::add.Tensor")) {
+      epilogue.add = after->operand(after->operand(0).value() == sum ? 1 : 0).value();
+    } else if (after->calls("aten::relu")) {
+      epilogue.low = 0;
+    } else if (after->calls("aten::relu6")) {
+      epilogue.low = 0, epilogue.high = 6;
+    } else if (after->calls("aten::hardtanh")) {
+      epilogue.low = number(after->operand(1)), epilogue.high = number(after->operand(2));
+    }
+  }
+  return epilogue;
+}
+
 Fusions find_fusions(Graph& graph) {
   Fusions fusions;
   std::vector<Node*> nodes;
   for (Node* node : graph.block()) nodes.push_back(node);
   for (Node* node : nodes) {
-    const bool is_convolution = is_packable_convolution(*node) && node->result()->info() != nullptr &&
-                                graph::is_channels_last(*node->result()->info());
-    if (!is_convolution && !is_packable_product(*node)) continue;
+    if (!is_layer(*node)) continue;
     const auto is_free = [&](const Node* one) {
       return one != nullptr && fusions.runs_with.count(one) == 0 && fusions.groups.count(one) == 0;
     };
@@ -143,4 +202,4 @@ Fusions find_fusions(Graph& graph) {
   return fusions;
 }
 
-}  // namespace torch::aot
+}  // namespace torch::compiler
