@@ -32,10 +32,26 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 using Pair = cpu::VecFloat;
 
-using Code = void (*)(const Instruction*, Context&, int64_t, V, V, V, V);
+// The accumulator: as many vectors as are passed in registers, and as a slot holds. Of the operations that take little
+// time, finding the next one is half.
+#if HWY_TARGET <= HWY_AVX3
+#define KD_VECTORS(M) M(0) M(1) M(2) M(3)
+#define KD_PAIRS(M) M(0, 1) M(2, 3)
+#define KD_ARGUMENTS v0, v1, v2, v3
+#else
+#define KD_VECTORS(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#define KD_PAIRS(M) M(0, 1) M(2, 3) M(4, 5) M(6, 7)
+#define KD_ARGUMENTS v0, v1, v2, v3, v4, v5, v6, v7
+#endif
+#define KD_COUNT(n) +1
+constexpr int64_t kVectors = KD_VECTORS(KD_COUNT);
+#undef KD_COUNT
 
-#define KD_ACCUMULATOR const Instruction *pc, Context &context, int64_t i, V v0, V v1, V v2, V v3
-#define KD_NEXT return reinterpret_cast<Code>(pc[1].code)(pc + 1, context, i, v0, v1, v2, v3)
+#define KD_PARAMETER(n) , V v##n
+#define KD_ACCUMULATOR const Instruction *pc, Context &context, int64_t i KD_VECTORS(KD_PARAMETER)
+#define KD_NEXT return reinterpret_cast<Code>(pc[1].code)(pc + 1, context, i, KD_ARGUMENTS)
+
+using Code = void (*)(KD_ACCUMULATOR);
 
 HWY_INLINE int64_t lanes() {
   return static_cast<int64_t>(hn::Lanes(D()));
@@ -49,18 +65,16 @@ void end(KD_ACCUMULATOR) {}
 
 void load(KD_ACCUMULATOR) {
   const float* from = slot<float>(pc, context, i, 0);
-  v0 = hn::LoadU(D(), from);
-  v1 = hn::LoadU(D(), from + lanes());
-  v2 = hn::LoadU(D(), from + 2 * lanes());
-  v3 = hn::LoadU(D(), from + 3 * lanes());
+#define KD_ONE(n) v##n = hn::LoadU(D(), from + n * lanes());
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
   KD_NEXT;
 }
 void store(KD_ACCUMULATOR) {
   float* to = slot<float>(pc, context, i, 0);
-  hn::StoreU(v0, D(), to);
-  hn::StoreU(v1, D(), to + lanes());
-  hn::StoreU(v2, D(), to + 2 * lanes());
-  hn::StoreU(v3, D(), to + 3 * lanes());
+#define KD_ONE(n) hn::StoreU(v##n, D(), to + n * lanes());
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
   KD_NEXT;
 }
 
@@ -84,38 +98,38 @@ HWY_INLINE void to_bfloat16(V v, uint16_t* to) {
 }
 void load_bfloat16(KD_ACCUMULATOR) {
   const uint16_t* from = slot<uint16_t>(pc, context, i, 0);
-  v0 = from_bfloat16(from);
-  v1 = from_bfloat16(from + lanes());
-  v2 = from_bfloat16(from + 2 * lanes());
-  v3 = from_bfloat16(from + 3 * lanes());
+#define KD_ONE(n) v##n = from_bfloat16(from + n * lanes());
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
   KD_NEXT;
 }
 void store_bfloat16(KD_ACCUMULATOR) {
   uint16_t* to = slot<uint16_t>(pc, context, i, 0);
-  to_bfloat16(v0, to);
-  to_bfloat16(v1, to + lanes());
-  to_bfloat16(v2, to + 2 * lanes());
-  to_bfloat16(v3, to + 3 * lanes());
+#define KD_ONE(n) to_bfloat16(v##n, to + n * lanes());
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
   KD_NEXT;
 }
 void round_bfloat16(KD_ACCUMULATOR) {
-  v0 = hn::BitCast(D(), rounded_bits(v0));
-  v1 = hn::BitCast(D(), rounded_bits(v1));
-  v2 = hn::BitCast(D(), rounded_bits(v2));
-  v3 = hn::BitCast(D(), rounded_bits(v3));
+#define KD_ONE(n) v##n = hn::BitCast(D(), rounded_bits(v##n));
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
   KD_NEXT;
 }
 
 void call(KD_ACCUMULATOR) {
   char* const data[] = {slot<char>(pc, context, i, 0), slot<char>(pc, context, i, 1), slot<char>(pc, context, i, 2),
                         slot<char>(pc, context, i, 3)};
-  pc->loop(data, 4 * lanes(), pc->parameters);
+  pc->loop(data, kVectors * lanes(), pc->parameters);
   // Nothing is in the accumulator.
-  v0 = v1 = v2 = v3 = hn::Undefined(D());
+#define KD_ONE(n) v##n = hn::Undefined(D());
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
   KD_NEXT;
 }
 void convert(KD_ACCUMULATOR) {
-  ::at::cpu::convert(*pc->conversion, slot<char>(pc, context, i, 0), slot<char>(pc, context, i, 1), 4 * lanes());
+  ::at::cpu::convert(*pc->conversion, slot<char>(pc, context, i, 0), slot<char>(pc, context, i, 1),
+                     kVectors * lanes());
   KD_NEXT;
 }
 
@@ -161,10 +175,9 @@ HWY_INLINE V apply(const Instruction* pc, Context& context, int64_t i, V v, int6
 }
 template <class Tag, int accumulator>
 void vector_operation(KD_ACCUMULATOR) {
-  v0 = apply<Tag, accumulator>(pc, context, i, v0, 0);
-  v1 = apply<Tag, accumulator>(pc, context, i, v1, lanes());
-  v2 = apply<Tag, accumulator>(pc, context, i, v2, 2 * lanes());
-  v3 = apply<Tag, accumulator>(pc, context, i, v3, 3 * lanes());
+#define KD_ONE(n) v##n = apply<Tag, accumulator>(pc, context, i, v##n, n * lanes());
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
   KD_NEXT;
 }
 
@@ -189,12 +202,14 @@ HWY_INLINE Pair apply_formula(const Instruction* pc, Context& context, int64_t i
 }
 template <class Tag, int accumulator>
 void formula_operation(KD_ACCUMULATOR) {
-  const Pair x = apply_formula<Tag, accumulator>(pc, context, i, {v0, v1}, 0);
-  v0 = x.v;
-  v1 = x.w;
-  const Pair y = apply_formula<Tag, accumulator>(pc, context, i, {v2, v3}, 2 * lanes());
-  v2 = y.v;
-  v3 = y.w;
+#define KD_TWO(m, n)                                                                                   \
+  {                                                                                                    \
+    const Pair x = apply_formula<Tag, accumulator>(pc, context, i, {v##m, v##n}, m * lanes());         \
+    v##m = x.v;                                                                                        \
+    v##n = x.w;                                                                                        \
+  }
+  KD_PAIRS(KD_TWO)
+#undef KD_TWO
   KD_NEXT;
 }
 
@@ -223,44 +238,44 @@ Instruction::Code formula(int accumulator) {
 // Which forms of KD_PRIMITIVES have code here: all vectors, and the formulas whose headers are included.
 Instruction::Code operation(Primitive primitive, int accumulator) {
   switch (primitive) {
-#define KD_VECTORS(Tag)   \
+#define KD_VECTOR(Tag)   \
   case Primitive::k##Tag: \
     return vectors<op::Tag>(accumulator);
 #define KD_FORMULA(Tag)   \
   case Primitive::k##Tag: \
     return formula<op::Tag>(accumulator);
-    KD_VECTORS(Add)
-    KD_VECTORS(AddScaled)
-    KD_VECTORS(Sub)
-    KD_VECTORS(Mul)
-    KD_VECTORS(Div)
-    KD_VECTORS(Maximum)
-    KD_VECTORS(Minimum)
-    KD_VECTORS(Fmax)
-    KD_VECTORS(Fmin)
-    KD_VECTORS(Clamp)
-    KD_VECTORS(ClampMin)
-    KD_VECTORS(ClampMax)
-    KD_VECTORS(ClampTensor)
-    KD_VECTORS(Addcmul)
-    KD_VECTORS(Addcdiv)
-    KD_VECTORS(Lerp)
-    KD_VECTORS(LerpScalar)
-    KD_VECTORS(Neg)
-    KD_VECTORS(Abs)
-    KD_VECTORS(Sign)
-    KD_VECTORS(Ceil)
-    KD_VECTORS(Floor)
-    KD_VECTORS(Round)
-    KD_VECTORS(Trunc)
-    KD_VECTORS(Frac)
-    KD_VECTORS(Reciprocal)
-    KD_VECTORS(Square)
-    KD_VECTORS(Cube)
-    KD_VECTORS(InverseSquare)
-    KD_VECTORS(Sqrt)
-    KD_VECTORS(Rsqrt)
-    KD_VECTORS(Copysign)
+    KD_VECTOR(Add)
+    KD_VECTOR(AddScaled)
+    KD_VECTOR(Sub)
+    KD_VECTOR(Mul)
+    KD_VECTOR(Div)
+    KD_VECTOR(Maximum)
+    KD_VECTOR(Minimum)
+    KD_VECTOR(Fmax)
+    KD_VECTOR(Fmin)
+    KD_VECTOR(Clamp)
+    KD_VECTOR(ClampMin)
+    KD_VECTOR(ClampMax)
+    KD_VECTOR(ClampTensor)
+    KD_VECTOR(Addcmul)
+    KD_VECTOR(Addcdiv)
+    KD_VECTOR(Lerp)
+    KD_VECTOR(LerpScalar)
+    KD_VECTOR(Neg)
+    KD_VECTOR(Abs)
+    KD_VECTOR(Sign)
+    KD_VECTOR(Ceil)
+    KD_VECTOR(Floor)
+    KD_VECTOR(Round)
+    KD_VECTOR(Trunc)
+    KD_VECTOR(Frac)
+    KD_VECTOR(Reciprocal)
+    KD_VECTOR(Square)
+    KD_VECTOR(Cube)
+    KD_VECTOR(InverseSquare)
+    KD_VECTOR(Sqrt)
+    KD_VECTOR(Rsqrt)
+    KD_VECTOR(Copysign)
     KD_FORMULA(Exp)
     KD_FORMULA(Exp2)
     KD_FORMULA(Expm1)
@@ -289,7 +304,7 @@ Instruction::Code operation(Primitive primitive, int accumulator) {
     KD_FORMULA(GeluTanhBackward)
     KD_FORMULA(SiluBackward)
     KD_FORMULA(ThresholdBackward)
-#undef KD_VECTORS
+#undef KD_VECTOR
 #undef KD_FORMULA
     default:
       return nullptr;
@@ -299,20 +314,26 @@ Instruction::Code operation(Primitive primitive, int accumulator) {
 #endif
 
 void run(const Instruction* program, Context& context, int64_t first, int64_t steps) {
-  const V none = hn::Zero(D());
-  const int64_t elements = 4 * lanes(), last = first + steps * elements;
+#define KD_ONE(n) const V v##n = hn::Zero(D());
+  KD_VECTORS(KD_ONE)
+#undef KD_ONE
+  const int64_t elements = kVectors * lanes(), last = first + steps * elements;
   for (int64_t i = first; i < last; i += elements) {
-    reinterpret_cast<Code>(program->code)(program, context, i, none, none, none, none);
+    reinterpret_cast<Code>(program->code)(program, context, i, KD_ARGUMENTS);
   }
 }
 
 #undef KD_NEXT
 #undef KD_ACCUMULATOR
+#undef KD_PARAMETER
+#undef KD_ARGUMENTS
+#undef KD_PAIRS
+#undef KD_VECTORS
 
 }  // namespace
 
 const Machine* make_machine() {
-  static const Machine machine{4 * lanes(),
+  static const Machine machine{kVectors * lanes(),
                                erased(end),
                                erased(load),
                                erased(load_bfloat16),
