@@ -190,6 +190,7 @@ struct Cache::Impl {
 
   const CompileOptions options;
   const State state;
+  mutable LayerWeights weights;
   mutable std::mutex mutex;
   std::list<EntryPointer> entries;  // the latest used first
   std::unordered_multimap<uint64_t, std::list<EntryPointer>::iterator> by_hash;
@@ -222,7 +223,7 @@ struct Cache::Impl {
     entries.erase(last);
   }
   size_t bytes_held() const {
-    size_t total = 0;
+    size_t total = weights.bytes();
     for (const EntryPointer& entry : entries) total += entry->bytes();
     return total;
   }
@@ -328,6 +329,7 @@ struct Cache::Impl {
     ExecutableOptions wanted;
     wanted.fuse = options.fuse;
     wanted.constants = constants.size();
+    wanted.weights = &weights;
     return std::make_shared<const Prepared>(std::move(constants), graph, inputs, wanted);
   }
   // How many of the inputs, the first ones, are state and may be constants.
@@ -416,8 +418,7 @@ struct Cache::Impl {
     entry->inputs = std::move(given);
     entry->plain = state.tensors.empty() && stack.size() == own &&
                    std::all_of(stack.begin(), stack.end(), [](const IValue& v) { return v.isTensor(); });
-    entry->prepared =
-        prepare(*captured->graph, examples, snapshots(examples, constants_of(*entry, examples)));
+    entry->prepared = prepare(*captured->graph, examples, snapshots(examples, constants_of(*entry, examples)));
     if (!entry->prepared->state.empty()) entry->source = std::move(captured->graph);
     keep(entry);
     stack = std::move(*results);

@@ -27,8 +27,9 @@ struct CompileOptions {
   /// Whether calls that record no gradients take a module's parameters and buffers for constants, as long as they stay
   /// what they are: batch norms are folded into the layers before them, weights laid out once, images kept with their
   /// channels side by side, sums and limits computed with the layers that they follow. Results are as exact, but not
-  /// the same bits; a first call gives the program's own. Writing to such a tensor, or giving it other memory, has its constants made anew by the next call;
-  /// writes through pointers are not seen. The weights take their memory once more.
+  /// the same bits; a first call gives the program's own. Writing to such a tensor, or giving it other memory, has its
+  /// constants made anew by the next call; writes through pointers are not seen. The weights take their memory once
+  /// more.
   bool freeze = false;
 };
 

@@ -14,7 +14,6 @@
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 #include "compile/layers/fusion.h"
-#include "compile/layers/layer.h"
 #include "compile/tape/tape.h"
 #include "graph/interpreter/interpreter.h"
 #include "graph/passes/channels_last.h"
@@ -89,7 +88,7 @@ struct Executable::Impl {
   Impl(const Graph& source, const Stack& examples, const ExecutableOptions& options) {
     report.nodes = nodes_of(source);
     std::unique_ptr<Graph> graph = prepared(source, examples, options.constants);
-    if (constants > 0) make_layers(*graph);
+    if (constants > 0) make_layers(*graph, options.weights);
     if (options.fuse) make_groups(*graph, options);
     if (!steps.empty()) place_results(*graph);
     graph::Surroundings surroundings;
@@ -146,7 +145,8 @@ struct Executable::Impl {
     graph::propagate_shapes(graph, rest);
   }
 
-  void make_layers(Graph& graph) {
+  void make_layers(Graph& graph, LayerWeights* shared) {
+    LayerWeights own;
     const Fusions fusions = find_fusions(graph);
     std::vector<std::vector<const Node*>> groups;
     for (const Node* node : graph.block()) {
@@ -158,7 +158,7 @@ struct Executable::Impl {
       }
     }
     for (const std::vector<const Node*>& group : groups) {
-      Step step{Layer(group), {}};
+      Step step{Layer(group, shared != nullptr ? *shared : own), {}};
       std::vector<Operand> operands;
       for (Value* input : std::get<Layer>(step.kernel).inputs()) operands.emplace_back(input);
       std::unique_ptr<Node> made = graph.make(Node::Kind::kInvoke, std::move(operands));
@@ -201,7 +201,7 @@ struct Executable::Impl {
     for (const Node* node : graph.block()) {
       if (node->kind() != Node::Kind::kInvoke) continue;
       Step& step = steps.at(node->name());
-      step_bytes += std::visit([](const auto& kernel) { return kernel.bytes(); }, step.kernel);
+      if (const auto* tape = std::get_if<Tape>(&step.kernel)) step_bytes += tape->bytes();
       for (size_t i = 0; i < node->result_count(); ++i) {
         const graph::TensorInfo& info = *node->result(i)->info();
         Place place{values_of(info.sizes), values_of(info.strides), info.dtype};

@@ -9,6 +9,7 @@
 
 #include "c10/value/stack.h"
 #include "compile/group/fuse.h"
+#include "compile/layers/layer.h"
 #include "graph/ir/graph.h"
 
 namespace torch::compiler {
@@ -16,11 +17,13 @@ namespace torch::compiler {
 struct ExecutableOptions {
   bool fuse = true;  ///< whether groups are looked for
   FuseOptions groups;
-  /// So many inputs, the first ones, are what `examples` has in their places, and are not given to runs: batch norms are
-  /// folded into the layers before them, weights of convolutions and products laid out once, images kept with their
-  /// channels side by side, and what follows a layer is computed with it (compile/layers). Results are as exact, but not
-  /// the same bits. They stay inputs where the graph writes to one of them, and a note says so.
+  /// So many inputs, the first ones, are what `examples` has in their places, and are not given to runs: batch norms
+  /// are folded into the layers before them, weights of convolutions and products laid out once, images kept with their
+  /// channels side by side, and what follows a layer is computed with it (compile/layers). Results are as exact, but
+  /// not the same bits. They stay inputs where the graph writes to one of them, and a note says so.
   size_t constants = 0;
+  /// Where weights are that other executables may have laid out already; null: none.
+  LayerWeights* weights = nullptr;
 };
 
 /// What was made of a graph.
@@ -54,7 +57,7 @@ class Executable {
   size_t constants() const;
 
   const ExecutableReport& report() const;
-  /// What it holds, with the memory of the runs that there were at a time.
+  /// What it holds beside the weights of layers, with the memory of the runs that there were at a time.
   size_t bytes() const;
   /// The graph that runs, which invokes the groups.
   const graph::Graph& graph() const;

@@ -151,6 +151,25 @@ TEST(Freeze, StateThatCannotBeConstant) {
   EXPECT_EQ(g.statistics().reports[0].layers, 0u);
 }
 
+// Programs for several sizes share their weights; other weights are others.
+TEST(Freeze, WeightsAreHeldOnce) {
+  manual_seed(6);
+  const NoGradGuard no_grad;
+  Known net([](const graph::testing::MakeWeight& make) { return graph::testing::mlp(make, {256, 512, 16}); });
+  const size_t bytes = (256 * 512 + 512 * 16) * sizeof(float);
+  auto f = compile(net, freezing());
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 6}) {
+      const Tensor x = randn({rows, 256});
+      EXPECT_LT(relative_error(f(x), net->forward(x)), 1e-5);
+    }
+    EXPECT_EQ(f.statistics().entries, 6u);
+    EXPECT_GE(f.statistics().bytes, bytes);
+    EXPECT_LT(f.statistics().bytes, 2 * bytes);
+    net->buffers()[1].mul_(2);
+  }
+}
+
 TEST(Freeze, Threads) {
   manual_seed(4);
   Net net;

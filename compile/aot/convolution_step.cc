@@ -60,8 +60,8 @@ bool convolution_step(Printer& printer, const Node& node) {
     printer.include("compile/aot/runtime/product.h");
     const std::string packed = printer.shared("torch::aot::Product<" + printer.stored_type() + ">",
                                               print(c.out_channels) + ", " + print(c.in_channels) + ", " + weights);
-    printer.line(packed + ".run(" + print(in.sizes[0] * in.sizes[2] * in.sizes[3]) + ", " + input + ", " +
-                 epilogue + ", " + output + ");");
+    printer.line(packed + ".run(" + print(in.sizes[0] * in.sizes[2] * in.sizes[3]) + ", " + input + ", " + epilogue +
+                 ", " + output + ");");
   } else {
     const Form form = printed_form(c, kind);
     printer.include("compile/aot/runtime/convolution.h");

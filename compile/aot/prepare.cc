@@ -80,12 +80,14 @@ class Preparing {
     note("constants folded", graph::fold_constants(*result_.graph));
     note("computed once", graph::eliminate_common_subexpressions(*result_.graph));
     note("dead", graph::eliminate_dead_code(*result_.graph));
-    note("copies to and from channels-last", graph::use_channels_last(*result_.graph, compiler::is_packable_convolution));
+    note("copies to and from channels-last",
+         graph::use_channels_last(*result_.graph, compiler::is_packable_convolution));
     separate_outputs();
     propagate();
     check();
     result_.fusions = compiler::find_fusions(*result_.graph);
-    note("calls behind convolutions and products, computed with them", {static_cast<int64_t>(result_.fusions.runs_with.size()), {}});
+    note("calls behind convolutions and products, computed with them",
+         {static_cast<int64_t>(result_.fusions.runs_with.size()), {}});
     fuse_groups();
     bound_symbols();
     name_outputs();

@@ -44,8 +44,8 @@ std::optional<ConstantProduct> constant_product(const graph::Node& node);
 /// Whether it is one for at::matrix::PackedProduct.
 bool is_packable_product(const graph::Node& node);
 
-/// Whether it is a packable product of a value, or a packable convolution from and to images with their channels side by
-/// side: what a group begins with.
+/// Whether it is a packable product of a value, or a packable convolution from and to images with their channels side
+/// by side: what a group begins with.
 bool is_layer(const graph::Node& node);
 
 /// What a step does to each element of its result before it is stored: min(max(result + add, low), high).

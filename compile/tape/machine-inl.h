@@ -128,8 +128,7 @@ void call(KD_ACCUMULATOR) {
   KD_NEXT;
 }
 void convert(KD_ACCUMULATOR) {
-  ::at::cpu::convert(*pc->conversion, slot<char>(pc, context, i, 0), slot<char>(pc, context, i, 1),
-                     kVectors * lanes());
+  ::at::cpu::convert(*pc->conversion, slot<char>(pc, context, i, 0), slot<char>(pc, context, i, 1), kVectors * lanes());
   KD_NEXT;
 }
 
@@ -202,11 +201,11 @@ HWY_INLINE Pair apply_formula(const Instruction* pc, Context& context, int64_t i
 }
 template <class Tag, int accumulator>
 void formula_operation(KD_ACCUMULATOR) {
-#define KD_TWO(m, n)                                                                                   \
-  {                                                                                                    \
-    const Pair x = apply_formula<Tag, accumulator>(pc, context, i, {v##m, v##n}, m * lanes());         \
-    v##m = x.v;                                                                                        \
-    v##n = x.w;                                                                                        \
+#define KD_TWO(m, n)                                                                           \
+  {                                                                                            \
+    const Pair x = apply_formula<Tag, accumulator>(pc, context, i, {v##m, v##n}, m * lanes()); \
+    v##m = x.v;                                                                                \
+    v##n = x.w;                                                                                \
   }
   KD_PAIRS(KD_TWO)
 #undef KD_TWO
@@ -238,7 +237,7 @@ Instruction::Code formula(int accumulator) {
 // Which forms of KD_PRIMITIVES have code here: all vectors, and the formulas whose headers are included.
 Instruction::Code operation(Primitive primitive, int accumulator) {
   switch (primitive) {
-#define KD_VECTOR(Tag)   \
+#define KD_VECTOR(Tag)    \
   case Primitive::k##Tag: \
     return vectors<op::Tag>(accumulator);
 #define KD_FORMULA(Tag)   \
