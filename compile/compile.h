@@ -16,7 +16,8 @@
 // Results have the bits that the program itself gives (of NaNs only that they are NaN), but with `freeze`. An entry is
 // for arguments of these dtypes, devices, sizes and strides, these numbers, and this state of the thread (gradient and
 // inference mode, default dtype) and of the modules (training). A call whose operators a mode of the thread wants to
-// see (autocast, a capture around it), and one that records gradients, runs as it is.
+// see (autocast, a capture around it) runs as it is; one that records gradients has a forward and a backward pass, each
+// compiled.
 //
 // What cannot be compiled: programs whose steps depend on elements (item(), nonzero used as a size), that write to
 // tensors which are neither arguments nor state, or take arguments other than tensors, numbers, strings and lists of
