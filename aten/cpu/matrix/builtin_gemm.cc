@@ -217,6 +217,9 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
 }
 
 #if HWY_TARGET <= HWY_AVX2  // masked loads touch nothing behind the mask
+// Of the tiles of products by lines: with their sums all registers are used.
+inline constexpr int64_t kFewLines = 4, kManyLines = 3;
+
 // Products of up to about this many multiply-adds are faster where B is read in place.
 bool IsSmallProduct(const Gemm& g) {
   constexpr int64_t kMost = 16 * 16 * 32;
@@ -233,6 +236,90 @@ Strip<T> StripOf(const Gemm& g) {
   s.add = static_cast<const T*>(g.add.data), s.add_row = g.add.row, s.add_col = g.add.col;
   s.alpha = factor_of<T>(g.alpha), s.beta = factor_of<T>(g.beta);
   return s;
+}
+
+// Sums along the depth of kLines lines by kOthers, which lie dense.
+template <class T, int kLines, int kOthers>
+HWY_NOINLINE void DotTile(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t depth,
+                          T (&sums)[kFewLines][kManyLines]) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  using V = hn::Vec<decltype(d)>;
+  V sum[kLines][kOthers];
+#pragma GCC unroll 4
+  for (int l = 0; l < kLines; ++l)
+#pragma GCC unroll 4
+    for (int o = 0; o < kOthers; ++o) sum[l][o] = hn::Zero(d);
+  const auto add = [&](const auto& read) HWY_ATTR {
+    V other[kOthers];
+#pragma GCC unroll 4
+    for (int o = 0; o < kOthers; ++o) other[o] = read(b + o * b_step);
+#pragma GCC unroll 4
+    for (int l = 0; l < kLines; ++l) {
+      const V x = read(a + l * a_step);
+#pragma GCC unroll 4
+      for (int o = 0; o < kOthers; ++o) sum[l][o] = MultiplyAdd(x, other[o], sum[l][o]);
+    }
+  };
+  int64_t k = 0;
+  for (; k + lanes <= depth; k += lanes) add([&](const T* line) HWY_ATTR { return hn::LoadU(d, line + k); });
+  if (k < depth) {
+    const auto part = hn::FirstN(d, static_cast<size_t>(depth - k));
+    add([&](const T* line) HWY_ATTR { return hn::MaskedLoad(part, d, line + k); });
+  }
+#pragma GCC unroll 4
+  for (int l = 0; l < kLines; ++l)
+#pragma GCC unroll 4
+    for (int o = 0; o < kOthers; ++o) sums[l][o] = hn::GetLane(hn::SumOfLanes(d, sum[l][o]));
+}
+
+// Of has_few_lines(): nothing is packed.
+template <class T>
+void ProductByLines(const Gemm& g) {
+  const T alpha = factor_of<T>(g.alpha), beta = factor_of<T>(g.beta);
+  const T* const add = static_cast<const T*>(g.add.data);
+  T* const c = static_cast<T*>(g.c);
+  // The larger matrix is gone through once.
+  const bool few_rows = g.m <= g.n;
+  const Operand& few = few_rows ? g.a : g.b;
+  const Operand& many = few_rows ? g.b : g.a;
+  const int64_t few_step = few_rows ? few.row : few.col, many_step = few_rows ? many.col : many.row;
+  const int64_t few_count = HWY_MIN(g.m, g.n), many_count = HWY_MAX(g.m, g.n);
+  T sums[kFewLines][kManyLines];
+  const auto run = [&](int64_t f, int64_t m, int64_t fs, int64_t ms) {
+    const T* const x = static_cast<const T*>(few.data) + f * few_step;
+    const T* const y = static_cast<const T*>(many.data) + m * many_step;
+    const bool whole = ms == kManyLines;
+    if (fs == 4)
+      whole ? DotTile<T, 4, 3>(x, few_step, y, many_step, g.k, sums)
+            : DotTile<T, 4, 1>(x, few_step, y, many_step, g.k, sums);
+    if (fs == 3)
+      whole ? DotTile<T, 3, 3>(x, few_step, y, many_step, g.k, sums)
+            : DotTile<T, 3, 1>(x, few_step, y, many_step, g.k, sums);
+    if (fs == 2)
+      whole ? DotTile<T, 2, 3>(x, few_step, y, many_step, g.k, sums)
+            : DotTile<T, 2, 1>(x, few_step, y, many_step, g.k, sums);
+    if (fs == 1)
+      whole ? DotTile<T, 1, 3>(x, few_step, y, many_step, g.k, sums)
+            : DotTile<T, 1, 1>(x, few_step, y, many_step, g.k, sums);
+    for (int64_t l = 0; l < fs; ++l) {
+      for (int64_t o = 0; o < ms; ++o) {
+        const int64_t i = few_rows ? f + l : m + o, j = few_rows ? m + o : f + l;
+        const T sum = alpha * sums[l][o];
+        c[i * g.c_row + j] = add == nullptr ? sum : sum + beta * add[i * g.add.row + j * g.add.col];
+      }
+    }
+  };
+  for (int64_t m = 0; m < many_count;) {
+    const int64_t ms = many_count - m >= kManyLines ? kManyLines : 1;
+    for (int64_t f = 0; f < few_count;) {
+      // The last two tiles share what is left.
+      const int64_t left = few_count - f, fs = left > 8 ? 4 : left > 4 ? (left + 1) / 2 : left;
+      run(f, m, fs, ms);
+      f += fs;
+    }
+    m += ms;
+  }
 }
 
 // Whether B is so small that packing A would cost more than it gains. Where A's rows are not dense, its columns must be,
@@ -288,6 +375,7 @@ void Serial(const Gemm& g) {
 #if HWY_TARGET <= HWY_AVX2
   if (IsSmallProduct(g)) return MultiplyStrip<T>(StripOf<T>(g));
   if constexpr (!KINDLING_FEW_TILES && hwy::IsFloat<T>()) {
+    if (has_few_lines(g)) return ProductByLines<T>(g);
     if (HasNearRight(g)) return ProductByStrips<T>(g);
   }
 #endif

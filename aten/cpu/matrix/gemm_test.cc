@@ -257,6 +257,30 @@ TEST(Gemm, DenseColumns) {
   dense_columns<int64_t>();
 }
 
+// Few rows or columns and a long depth, with what is left over of all tiles.
+template <class T>
+void few_lines() {
+  for (int64_t few = 2; few <= 17; ++few) {
+    for (const auto& [many, k] : {std::pair{19, 128}, {20, 133}, {21, 515}}) {
+      check<T>({.m = few, .n = many, .k = k, .b = kColumns, .beta = 2, .add = 1}, "builtin");
+      check<T>({.m = many, .n = few, .k = k, .a = kPaddedRows, .b = kColumns, .alpha = 3}, "builtin");
+    }
+  }
+}
+TEST(Gemm, FewLines) {
+  few_lines<float>();
+  few_lines<double>();
+}
+
+// Float32 products that oneDNN computes at half the speed are refused, whatever the processor.
+TEST(Gemm, OneDnnLeavesFewLinesAlone) {
+  float numbers[1] = {};
+  Gemm g{.m = 4, .n = 512, .k = 512, .a = {numbers, 512, 1}, .b = {numbers, 1, 512}, .c = numbers, .c_row = 512};
+  const char* refusal = gemm_with("onednn", Gemm());
+  if (refusal != nullptr && std::string(refusal) == "there is no such candidate") return;  // small binaries
+  EXPECT_STREQ(gemm_with("onednn", g), "it would pack a large matrix for few rows or columns");
+}
+
 TEST(Gemm, EverySize) {
   for (int64_t m = 1; m <= 30; ++m)
     for (int64_t n : {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 65}) {

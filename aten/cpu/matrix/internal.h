@@ -52,6 +52,13 @@ void run_in_parts(const Gemm& g, int64_t row_unit, int64_t col_unit, void (*seri
 /// C = beta * add (zero without one), for every batch entry; any type.
 void fill_with_addend(const Gemm& g);
 
+/// Whether there are so few rows or columns, of matrices whose lines along a long k lie dense, that packing the other
+/// matrix would take longer than the product.
+inline bool has_few_lines(const Gemm& g) {
+  const int64_t most_rows = g.k >= 512 ? 16 : 8;
+  return g.k >= 128 && g.a.col == 1 && g.b.row == 1 && ((g.m <= most_rows && g.m <= g.n) || g.n < 8);
+}
+
 // Candidates.
 extern const Candidate kBuiltinVector;  // float32, float64, int32 and int64 with Highway
 extern const Candidate kPlain;          // every type, plain loops

@@ -20,6 +20,7 @@ const char* refusal(const Gemm& g) {
   if (flops < 64.0 * 64 * 64) return "too small for its cost a call";
   if (g.type == Type::kFloat32 && g.k * g.n <= 8 * 1024 && g.a.col == 1 && g.c_col == 1)
     return "the first cache holds the second matrix";
+  if (g.type == Type::kFloat32 && has_few_lines(g)) return "it would pack a large matrix for few rows or columns";
   if (g.type == Type::kFloat32 && g.a.col * type_size(g.type) % 512 == 0 && g.k >= 128 && !onednn_has_avx512())
     return "without AVX-512 it reads columns that few sets of the first cache hold at half the speed";
   if (!is_row_major(g.a.row, g.a.col, g.m, g.k) && !is_row_major(g.a.col, g.a.row, g.k, g.m))
