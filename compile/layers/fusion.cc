@@ -45,6 +45,11 @@ bool adds_same_layout(const Node& node, const Value* value) {
   return !(node.operand(0).value() == value && node.operand(1).value() == value);
 }
 
+// Elements that a pointer reads.
+bool is_in_memory(const at::Tensor& t) {
+  return t.device().is_cpu() && t.layout() == c10::kStrided;
+}
+
 bool is_finite_number(const Operand& operand) {
   if (!operand.is_constant()) return false;
   const IValue& v = operand.constant();
@@ -65,8 +70,9 @@ bool is_packable_convolution(const Node& node) {
   const at::Tensor weight = node.argument("weight").constant().toTensor();
   const TensorInfo* in = node.operand(0).value()->info();
   if (in == nullptr || in->sizes.size() != 4 || weight.dim() != 4 || in->dtype != c10::ScalarType::Float ||
-      weight.scalar_type() != c10::ScalarType::Float || !is_false(node.argument("transposed")) ||
-      (biased && !is_constant_tensor(bias)) || !groups.is_constant() || !in->sizes[1].is_constant()) {
+      !in->device.is_cpu() || !is_in_memory(weight) || weight.scalar_type() != c10::ScalarType::Float ||
+      !is_false(node.argument("transposed")) || (biased && !is_constant_tensor(bias)) || !groups.is_constant() ||
+      !in->sizes[1].is_constant()) {
     return false;
   }
   for (const char* name : {"stride", "padding", "dilation"}) {
@@ -131,7 +137,8 @@ std::optional<ConstantProduct> constant_product(const Node& node) {
   const at::Tensor weight = product->weight.constant().toTensor();
   const bool floating = out->dtype == c10::ScalarType::Float || out->dtype == c10::ScalarType::Double;
   if (!in.has_value() || weight.dim() != 2 || weight.numel() == 0 || !floating || in->dtype != out->dtype ||
-      weight.scalar_type() != in->dtype || in->sizes.empty() || !graph::is_row_major(*in) || !graph::is_row_major(*out))
+      !in->device.is_cpu() || !is_in_memory(weight) || weight.scalar_type() != in->dtype || in->sizes.empty() ||
+      !graph::is_row_major(*in) || !graph::is_row_major(*out))
     return std::nullopt;
   if (product->bias != nullptr) {
     const std::optional<TensorInfo> bias = info(*product->bias);
