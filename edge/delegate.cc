@@ -49,9 +49,6 @@ void bind_weights(const ExportedProgram& program, Graph& graph) {
       case InputSpec::Kind::kConstant:
         graph::bind_input(graph, i, spec.value);
         break;
-      case InputSpec::Kind::kToken:
-        graph::bind_input(graph, i, IValue());
-        break;
       default:
         graph::bind_input(graph, i, IValue(stored(spec.target).detach()));
     }
@@ -60,8 +57,8 @@ void bind_weights(const ExportedProgram& program, Graph& graph) {
 
 void check_pure(const ExportedProgram& program) {
   for (const OutputSpec& spec : program.signature.outputs) {
-    TORCH_CHECK_VALUE(spec.kind == OutputSpec::Kind::kUser || spec.kind == OutputSpec::Kind::kToken,
-                      "delegates run programs for inference; this one changes '", spec.target, "', or gives gradients");
+    TORCH_CHECK_VALUE(spec.kind == OutputSpec::Kind::kUser, "delegates run programs for inference; this one changes '",
+                      spec.target, "', or gives gradients");
   }
 }
 

@@ -115,9 +115,6 @@ std::vector<IValue> ExportedProgram::run(std::vector<IValue> inputs) const {
         stack.push_back(given);
         break;
       }
-      case InputSpec::Kind::kToken:
-        stack.emplace_back();
-        break;
       default:
         stack.emplace_back(stored(spec.target));
     }
@@ -151,8 +148,6 @@ std::vector<IValue> ExportedProgram::run(std::vector<IValue> inputs) const {
       case OutputSpec::Kind::kParameterGradient:
       case OutputSpec::Kind::kInputGradient:
         results.push_back(std::move(stack[i]));
-        break;
-      case OutputSpec::Kind::kToken:
         break;
     }
   }

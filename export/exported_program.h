@@ -20,7 +20,7 @@ namespace torch {
 
 /// What an input of the graph stands for.
 struct InputSpec {
-  enum class Kind : uint8_t { kUser, kParameter, kBuffer, kConstantTensor, kConstant, kToken };
+  enum class Kind : uint8_t { kUser, kParameter, kBuffer, kConstantTensor, kConstant };
   Kind kind = Kind::kUser;
   std::string target;      ///< the name of the parameter, buffer or tensor
   bool persistent = true;  ///< of a buffer: whether it is part of the state dict
@@ -37,7 +37,6 @@ struct OutputSpec {
     kInputMutation,
     kParameterGradient,
     kInputGradient,
-    kToken,
   };
   Kind kind = Kind::kUser;
   std::string target;  ///< the name of the buffer, parameter or input

@@ -145,6 +145,17 @@ TEST(Groups, AreCompiledForWhatIsAskedFor) {
   EXPECT_TRUE(contains(kernels, "#define HWY_TARGET_INCLUDE \"pkg/model_kernels.cc\"\n"));
 }
 
+// Where a workspace's programs stand in its root folder, headers have no folder in their names.
+TEST(Print, HeadersOfTheRootFolder) {
+  const PreparedProgram p = prepare(program(R"(graph f(%x: Tensor<Float, cpu, [2, 3], [3, 1]>) {
+    %0: Tensor = aten::neg(%x)
+    return %0
+  })"));
+  PrintOptions options;
+  options.header = "model.h";
+  EXPECT_EQ(print_program(p, options).source.rfind("#include \"model.h\"\n", 0), 0u);
+}
+
 // Rows that cannot be gone through as such stay one call.
 TEST(Groups, SayWhatTheyDoNotTake) {
   const PreparedProgram p =

@@ -117,9 +117,6 @@ class Preparing {
         case OutputSpec::Kind::kInputMutation:
           what = "changes";
           break;
-        case OutputSpec::Kind::kToken:
-          what = "has tokens of";
-          break;
         default:
           what = "computes gradients of";
           break;
@@ -154,8 +151,6 @@ class Preparing {
         case InputSpec::Kind::kConstant:
           graph::bind_input(*result_.graph, i, spec.value);
           break;
-        case InputSpec::Kind::kToken:
-          TORCH_CHECK_VALUE(false, "a program with tokens cannot be compiled ahead of time");
         default: {
           const auto state = program_.state_dict.find(spec.target);
           const bool found = state != program_.state_dict.end();

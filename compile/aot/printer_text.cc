@@ -151,7 +151,8 @@ std::string Printer::checks() const {
 std::string Printer::source_text() const {
   const std::string& name = options_.class_name;
   const std::string symbol = "kindling_weights_" + options_.name_space + "_" + name;
-  std::string text = include_line(options_.header) + "\n#include <limits>\n#include <tuple>\n#include <utility>\n";
+  std::string text =
+      "#include \"" + options_.header + "\"\n\n#include <limits>\n#include <tuple>\n#include <utility>\n";
   for (const std::string& path : includes_) {
     if (path.find('/') == std::string::npos) text += include_line(path);
   }

@@ -16,6 +16,7 @@
 #include "aten/cpu/loops/arithmetic-inl.h"
 #include "aten/cpu/loops/math-inl.h"
 #include "aten/cpu/loops/unary-inl.h"
+#include "aten/cpu/support/narrow-inl.h"
 #include "compile/tape/machine.h"
 // clang-format on
 
@@ -78,40 +79,22 @@ void store(KD_ACCUMULATOR) {
   KD_NEXT;
 }
 
-using Bits = hn::RebindToUnsigned<D>;
-using Halves = hn::Rebind<uint16_t, D>;
-
-HWY_INLINE V from_bfloat16(const uint16_t* from) {
-  return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), hn::LoadU(Halves(), from))));
-}
-// To nearest, ties to even, any NaN to the one of at::cpu::convert; in the upper halves.
-HWY_INLINE hn::Vec<Bits> rounded_bits(V v) {
-  const Bits du;
-  const auto bits = hn::BitCast(du, v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-  const auto sum = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fffu))), hn::Set(du, 0xffff0000u));
-  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), hn::Set(du, 0x7fc00000u), sum);
-}
-HWY_INLINE void to_bfloat16(V v, uint16_t* to) {
-  const hn::RebindToSigned<D> di;
-  hn::StoreU(hn::DemoteTo(Halves(), hn::BitCast(di, hn::ShiftRight<16>(rounded_bits(v)))), Halves(), to);
-}
 void load_bfloat16(KD_ACCUMULATOR) {
-  const uint16_t* from = slot<uint16_t>(pc, context, i, 0);
-#define KD_ONE(n) v##n = from_bfloat16(from + n * lanes());
+  const c10::BFloat16* from = slot<c10::BFloat16>(pc, context, i, 0);
+#define KD_ONE(n) v##n = cpu::LoadFloats(D(), from + n * lanes());
   KD_VECTORS(KD_ONE)
 #undef KD_ONE
   KD_NEXT;
 }
 void store_bfloat16(KD_ACCUMULATOR) {
   uint16_t* to = slot<uint16_t>(pc, context, i, 0);
-#define KD_ONE(n) to_bfloat16(v##n, to + n * lanes());
+#define KD_ONE(n) cpu::StoreBFloat16(D(), cpu::RoundedToBFloat16(D(), v##n), to + n * lanes());
   KD_VECTORS(KD_ONE)
 #undef KD_ONE
   KD_NEXT;
 }
 void round_bfloat16(KD_ACCUMULATOR) {
-#define KD_ONE(n) v##n = hn::BitCast(D(), rounded_bits(v##n));
+#define KD_ONE(n) v##n = hn::BitCast(D(), cpu::RoundedToBFloat16(D(), v##n));
   KD_VECTORS(KD_ONE)
 #undef KD_ONE
   KD_NEXT;

@@ -26,7 +26,7 @@ bool is_state(const OutputSpec& spec) {
   return spec.kind == OutputSpec::Kind::kBufferMutation || spec.kind == OutputSpec::Kind::kParameterMutation;
 }
 bool is_result(const OutputSpec& spec) {
-  return !is_state(spec) && spec.kind != OutputSpec::Kind::kInputMutation && spec.kind != OutputSpec::Kind::kToken;
+  return !is_state(spec) && spec.kind != OutputSpec::Kind::kInputMutation;
 }
 
 // Whether a run writes to tensors that the program holds.
@@ -36,8 +36,7 @@ bool changes_state(const ExportedProgram& program) {
   const torch::graph::AliasSets sets(*program.graph);
   for (size_t i = 0; i < program.signature.inputs.size(); ++i) {
     const InputSpec::Kind kind = program.signature.inputs[i].kind;
-    if (kind == InputSpec::Kind::kUser || kind == InputSpec::Kind::kConstant || kind == InputSpec::Kind::kToken)
-      continue;
+    if (kind == InputSpec::Kind::kUser || kind == InputSpec::Kind::kConstant) continue;
     const int set = sets.of(program.graph->block().input(i));
     if (set != torch::graph::AliasSets::kNone && sets.is_written(set)) return true;
   }

@@ -357,7 +357,6 @@ void Exporter::inputs() {
         break;
       }
       case InputSpec::Kind::kConstant:
-      case InputSpec::Kind::kToken:
         break;
       default: {
         if (value->uses().empty()) break;

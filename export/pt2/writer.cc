@@ -196,7 +196,6 @@ class ProgramWriter {
     for (size_t i = 0; i < signature.inputs.size(); ++i) {
       const InputSpec& spec = signature.inputs[i];
       using Kind = InputSpec::Kind;
-      TORCH_CHECK_NOT_IMPLEMENTED(spec.kind != Kind::kToken, "input ", i, " is a token; effects are not written");
       if (spec.kind == Kind::kUser || spec.kind == Kind::kConstant) {
         ++users;
         continue;
@@ -211,7 +210,6 @@ class ProgramWriter {
     }
     for (const OutputSpec& spec : signature.outputs) {
       using Kind = OutputSpec::Kind;
-      TORCH_CHECK_NOT_IMPLEMENTED(spec.kind != Kind::kToken, "an output is a token; effects are not written");
       results += spec.kind != Kind::kBufferMutation && spec.kind != Kind::kParameterMutation &&
                  spec.kind != Kind::kInputMutation;
       TORCH_CHECK_VALUE(

@@ -44,9 +44,6 @@ Stack inputs_of(const ExportedProgram& program, const IValue& arguments) {
       case InputSpec::Kind::kConstant:
         stack.push_back(user.at(next++));
         break;
-      case InputSpec::Kind::kToken:
-        stack.emplace_back();
-        break;
       default:
         stack.emplace_back(program.state_dict.count(spec.target) > 0 ? program.state_dict.at(spec.target)
                                                                      : program.constants.at(spec.target));

@@ -56,18 +56,9 @@ HWY_INLINE void store(D d, hn::Vec<D> v, c10::Half* p) {
   for (size_t i = 0; i < hn::Lanes(d); ++i) p[i] = c10::Half(buffer[i]);
 #endif
 }
-// To nearest, ties to even; Highway 1.0's own conversion truncates.
 template <class D>
 HWY_INLINE void store(D d, hn::Vec<D> v, c10::BFloat16* p) {
-  const hn::Rebind<uint32_t, D> du;
-  const hn::Rebind<int32_t, D> di;
-  const hn::Rebind<uint16_t, D> dh;
-  const auto bits = hn::BitCast(du, v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFFu))));
-  const auto quiet = hn::Set(du, 0x7FC0u);
-  const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-  hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, hn::IfThenElse(is_nan, quiet, rounded))), dh, reinterpret_cast<uint16_t*>(p));
+  StoreBFloat16(d, RoundedToBFloat16(d, v), reinterpret_cast<uint16_t*>(p));
 }
 
 // The first n < Lanes(d) elements of p; the other lanes hold `fill`.

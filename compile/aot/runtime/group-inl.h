@@ -28,6 +28,7 @@
 #include "aten/cpu/loops/arithmetic-inl.h"
 #include "aten/cpu/loops/math-inl.h"
 #include "aten/cpu/loops/unary-inl.h"
+#include "aten/cpu/support/narrow-inl.h"
 #include "compile/aot/runtime/groups.h"
 // clang-format on
 
@@ -49,7 +50,6 @@ using ::torch::aot::scatter;
 using D = hn::ScalableTag<float>;
 using Words = hn::RebindToSigned<D>;
 using Bits = hn::RebindToUnsigned<D>;
-using Halves = hn::Rebind<uint16_t, D>;
 using Bytes = hn::Rebind<uint8_t, D>;
 using Vector = hn::Vec<D>;
 using Numbers = cpu::VecFloat;
@@ -107,28 +107,13 @@ HWY_INLINE void store_truths(Truths x, uint8_t* to) {
   store_mask(x.w, to + kLanes);
 }
 
-HWY_INLINE Vector load_bf16(const uint16_t* from) {
-  return hn::BitCast(D(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), hn::LoadU(Halves(), from))));
-}
-// To nearest, ties to even, any NaN to the one of at::cpu::convert; in the upper halves.
-HWY_INLINE hn::Vec<Bits> rounded_bits(Vector x) {
-  const Bits d;
-  const auto bits = hn::BitCast(d, x);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
-  const auto sum = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fffu))), hn::Set(d, 0xffff0000u));
-  return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(x)), hn::Set(d, 0x7fc00000u), sum);
-}
-HWY_INLINE void store_bf16(Vector x, uint16_t* to) {
-  hn::StoreU(hn::DemoteTo(Halves(), hn::BitCast(Words(), hn::ShiftRight<16>(hn::BitCast(Bits(), x)))), Halves(), to);
-}
-
 template <class Storage>
 HWY_INLINE auto load(const char* from) {
   if constexpr (std::is_same_v<Storage, float>) {
     return load_floats(reinterpret_cast<const float*>(from));
   } else if constexpr (std::is_same_v<Storage, BF16>) {
-    const uint16_t* bits = reinterpret_cast<const uint16_t*>(from);
-    return Numbers(load_bf16(bits), load_bf16(bits + kLanes));
+    const auto* numbers = reinterpret_cast<const c10::BFloat16*>(from);
+    return Numbers(cpu::LoadFloats(D(), numbers), cpu::LoadFloats(D(), numbers + kLanes));
   } else if constexpr (std::is_same_v<Storage, F16>) {
     Array<float> x;
     const uint16_t* bits = reinterpret_cast<const uint16_t*>(from);
@@ -151,8 +136,8 @@ HWY_INLINE void store(Numbers x, char* to) {
     store_floats(x, reinterpret_cast<float*>(to));
   } else if constexpr (std::is_same_v<Storage, BF16>) {
     uint16_t* bits = reinterpret_cast<uint16_t*>(to);
-    store_bf16(x.v, bits);
-    store_bf16(x.w, bits + kLanes);
+    cpu::StoreBFloat16(D(), hn::BitCast(Bits(), x.v), bits);
+    cpu::StoreBFloat16(D(), hn::BitCast(Bits(), x.w), bits + kLanes);
   } else {
     static_assert(std::is_same_v<Storage, F16>);
     Array<float> values;
@@ -267,7 +252,8 @@ HWY_INLINE auto convert(Numbers x) {
   if constexpr (std::is_same_v<To, float>) {
     return x;
   } else if constexpr (std::is_same_v<To, BF16>) {
-    return Numbers(hn::BitCast(D(), rounded_bits(x.v)), hn::BitCast(D(), rounded_bits(x.w)));
+    return Numbers(hn::BitCast(D(), cpu::RoundedToBFloat16(D(), x.v)),
+                   hn::BitCast(D(), cpu::RoundedToBFloat16(D(), x.w)));
   } else if constexpr (std::is_same_v<To, Boolean>) {
     return x != Numbers(0.0);
   } else {
