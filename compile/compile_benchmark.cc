@@ -1,12 +1,14 @@
 // What a compiled call costs beside its kernels, and what the first one costs.
 #include "benchmark/benchmark.h"
 #include "compile/compile.h"
+#include "compile/testing/known.h"
 #include "examples/gpt/model.h"
-#include "graph/passes/testing/models.h"
 #include "torch/torch.h"
 
 namespace torch {
 namespace {
+
+using compiler::testing::Known;
 
 // One element: nothing but looking up, calling and taking memory for the result.
 void call_of_one_element(benchmark::State& state) {
@@ -184,17 +186,6 @@ BENCHMARK(gpt_step_compiled);
 BENCHMARK(gpt_step_eager);
 
 // Known networks, one image or sequence, their weights as buffers: as they are, compiled, and frozen.
-struct KnownImpl : nn::Module {
-  explicit KnownImpl(const std::function<graph::testing::Model(const graph::testing::MakeWeight&)>& make) {
-    model = make([&](IntArrayRef sizes, double scale, double offset) {
-      return register_buffer("weight" + std::to_string(count++), graph::testing::normal_weight(sizes, scale, offset));
-    });
-  }
-  Tensor forward(const Tensor& x) { return model(x); }
-  int count = 0;
-  graph::testing::Model model;
-};
-TORCH_MODULE(Known);
 void known(benchmark::State& state, Known net, IntArrayRef sizes) {
   set_num_threads(1);
   const NoGradGuard no_grad;

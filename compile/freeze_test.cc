@@ -2,37 +2,25 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "compile/compile.h"
-#include "graph/passes/testing/models.h"
+#include "compile/testing/known.h"
 #include "gtest/gtest.h"
 #include "torch/torch.h"
 
 namespace torch {
 namespace {
 
+using compiler::testing::Known;
+
 CompileOptions freezing() {
   CompileOptions options;
   options.freeze = true;
   return options;
 }
-
-// A known network, its weights as buffers.
-struct KnownImpl : nn::Module {
-  explicit KnownImpl(const std::function<graph::testing::Model(const graph::testing::MakeWeight&)>& make) {
-    model = make([&](IntArrayRef sizes, double scale, double offset) {
-      return register_buffer("weight" + std::to_string(count++), graph::testing::normal_weight(sizes, scale, offset));
-    });
-  }
-  Tensor forward(const Tensor& x) { return model(x); }
-  int count = 0;
-  graph::testing::Model model;
-};
-TORCH_MODULE(Known);
 
 // Of the largest number.
 double relative_error(const Tensor& got, const Tensor& wanted) {
