@@ -159,9 +159,7 @@ struct Executable::Impl {
     }
     for (const std::vector<const Node*>& group : groups) {
       Step step{Layer(group, shared != nullptr ? *shared : own), {}};
-      std::vector<Operand> operands;
-      for (Value* input : std::get<Layer>(step.kernel).inputs()) operands.emplace_back(input);
-      std::unique_ptr<Node> made = graph.make(Node::Kind::kInvoke, std::move(operands));
+      std::unique_ptr<Node> made = graph.make(Node::Kind::kInvoke, inputs_of(group));
       made->set_name("layer" + std::to_string(report.layers++));
       made->set_source(group.front()->source());
       Value* const old = group.back()->result();

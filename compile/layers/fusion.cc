@@ -184,6 +184,13 @@ Epilogue epilogue_of(const std::vector<const Node*>& group) {
   return epilogue;
 }
 
+std::vector<Operand> inputs_of(const std::vector<const Node*>& group) {
+  const Node& first = *group.front();
+  std::vector<Operand> inputs{is_packable_convolution(first) ? first.operand(0) : constant_product(first)->x};
+  if (const Value* add = epilogue_of(group).add) inputs.emplace_back(const_cast<Value*>(add));
+  return inputs;
+}
+
 Fusions find_fusions(Graph& graph) {
   Fusions fusions;
   std::vector<Node*> nodes;

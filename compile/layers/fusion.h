@@ -56,4 +56,7 @@ struct Epilogue {
 /// Of the nodes behind the first of a group.
 Epilogue epilogue_of(const std::vector<const graph::Node*>& group);
 
+/// What a group, or a layer alone, reads: its input, and the tensor that is added, where there is one.
+std::vector<graph::Operand> inputs_of(const std::vector<const graph::Node*>& group);
+
 }  // namespace torch::compiler

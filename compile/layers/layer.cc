@@ -101,7 +101,6 @@ Layer::Layer(const std::vector<const Node*>& group, LayerWeights& weights) {
   at::Tensor weight;
   const Operand* bias = nullptr;
   if (is_packable_convolution(first)) {
-    inputs_.push_back(first.operand(0).value());
     c = convolution_of(first, [](const IntExpr& size) { return size.evaluate({}); });
     form = form_of(c);
     call.rows = c.batch * c.input[1] * c.input[2];
@@ -110,7 +109,6 @@ Layer::Layer(const std::vector<const Node*>& group, LayerWeights& weights) {
   } else {
     const std::optional<ConstantProduct> product = constant_product(first);
     TORCH_INTERNAL_ASSERT(product.has_value());
-    inputs_.push_back(product->x.value());
     call.rows = 1;
     const std::vector<IntExpr>& sizes = product->x.value()->info()->sizes;
     for (size_t d = 0; d + 1 < sizes.size(); ++d) call.rows *= sizes[d].evaluate({});
@@ -120,7 +118,6 @@ Layer::Layer(const std::vector<const Node*>& group, LayerWeights& weights) {
   }
   if (form == ConvolutionForm::kDirect) call.scratch_floats = PackedConvolution::scratch_floats(c);
   if (form == ConvolutionForm::kWinograd) call.scratch_floats = PackedWinograd::scratch_floats(c);
-  if (epilogue.add != nullptr) inputs_.push_back(const_cast<graph::Value*>(epilogue.add));
   call_ = std::make_unique<const Call>(call);
 
   const std::optional<at::Tensor> b = bias_of(bias);

@@ -40,14 +40,12 @@ class Layer {
   ~Layer();
   Layer(Layer&&) noexcept;
 
-  /// What is read: the input, and the tensor that is added, where there is one.
-  const std::vector<graph::Value*>& inputs() const { return inputs_; }
-  /// Of their first elements. The result's memory may be that of the tensor that is added.
+  /// Of the first elements of inputs_of(group) and the result. The result's memory may be that of the tensor that is
+  /// added.
   void run(const float* input, const float* add, float* result) const;
 
  private:
   struct Call;
-  std::vector<graph::Value*> inputs_;
   std::shared_ptr<const LayerWeights::Laid> weights_;
   std::unique_ptr<const Call> call_;
 };
