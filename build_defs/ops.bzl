@@ -1,7 +1,7 @@
 """Families of operators: what is generated from a table, and what links what."""
 
 load("//build_defs:link_only.bzl", "kd_link_only")
-load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test", "kd_cc_test_library")
+load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test", "kd_cc_test_library", "only_warnings")
 
 # Primitives below, compositions above: a family's kernels depend on `//aten/ops/<family>:calls` of those whose operators they
 # call through at:: functions, and Bazel refuses circles. An operator that would close one stands in a family above (`composite`
@@ -206,6 +206,7 @@ def kd_op_kernels(name, deps, copts = [], **kwargs):
             "//conditions:default": ["-Werror=missing-declarations"],
         }),
         deps = deps + [":kernel_headers"],
+        precompiled = only_warnings(copts),
         **kwargs
     )
 

@@ -1,4 +1,4 @@
-"""Headers that tests include, parsed once for all of them. Clang's alone: other compilers get an empty file that nothing names."""
+"""Headers that many sources include, parsed once for all of them. Clang's alone: other compilers get an empty file that nothing names."""
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -8,7 +8,7 @@ def _kd_precompiled_header_impl(ctx):
     features = cc_common.configure_features(ctx = ctx, cc_toolchain = cc_toolchain, requested_features = ctx.features, unsupported_features = ctx.disabled_features)
     context = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]).compilation_context
     source = ctx.actions.declare_file(ctx.label.name + ".h")
-    ctx.actions.write(source, "".join(["#include <%s>\n" % header for header in ctx.attr.headers]))
+    ctx.actions.write(source, "".join([('#include "%s"\n' if "/" in header else "#include <%s>\n") % header for header in ctx.attr.headers]))
     compiled = ctx.actions.declare_file(ctx.label.name + ".pch")
     if ctx.attr.enabled:
         command = cc_common.get_memory_inefficient_command_line(
@@ -28,7 +28,7 @@ def _kd_precompiled_header_impl(ctx):
 
         # Paths are stored relative to the folder that the compiler runs in, and no times, so that the file may lie in a cache.
         ctx.actions.run_shell(
-            command = "'%s' \"$@\" -Xclang -fno-pch-timestamp -relocatable-pch -Xclang -isysroot -Xclang \"$PWD\" -x c++-header '%s' -o '%s'" % (
+            command = "'%s' \"$@\" -Xclang -fno-pch-timestamp -fpch-instantiate-templates -relocatable-pch -Xclang -isysroot -Xclang \"$PWD\" -x c++-header '%s' -o '%s'" % (
                 cc_common.get_tool_for_action(feature_configuration = features, action_name = CPP_COMPILE_ACTION_NAME),
                 source.path,
                 compiled.path,

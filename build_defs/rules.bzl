@@ -8,7 +8,7 @@ load("//build_defs:precompiled.bzl", "kd_precompiled_header")
 # This workspace's, whichever calls the rules.
 _IS = {
     name: str(Label("//build_defs:" + name))
-    for name in ["asan", "clang", "minimal", "minimal_clang", "tsan"]
+    for name in ["asan", "clang", "minimal", "minimal_clang", "precompiled", "tsan"]
 }
 
 # One section a function and a datum, so that the linker drops what a program does not call, in every compilation mode. Frame
@@ -25,9 +25,74 @@ _COPTS = ["-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Wno-un
     "//conditions:default": [],
 })
 
-def kd_cc_library(name, copts = [], **kwargs):
-    """A library of this project. Takes what cc_library takes."""
-    _cc_library(name = name, copts = _COPTS + copts, **kwargs)
+# Which headers a folder's sources find parsed where //build_defs:precompiled_headers is on, and which its tests do: those that
+# most of them include anyway, so that few sources compile more often than they did. The first folder that fits counts.
+_PACKAGE = "//build_defs/precompiled:"
+_STANDARD = ("standard", "standard_tests")
+_TENSOR = ("tensor", "tensor_tests")
+_OPERATORS = ("tensor", "operators_tests")
+_PRECOMPILED = [
+    # Their libraries compile without optimisation, by .bazelrc.
+    ("tests", (None, "operators_tests")),
+    ("aten/core", _STANDARD),
+    ("aten/codegen", _STANDARD),
+    ("aten/cpu", _STANDARD),
+    ("aten", _TENSOR),
+    ("compile/aot/runtime", _STANDARD),
+    ("compile/group", _STANDARD),
+    ("graph/ir", _STANDARD),
+    ("jit/frontend", _STANDARD),
+] + [(folder, _OPERATORS) for folder in ["autograd", "compile", "export", "graph", "jit", "nn", "optim", "quantization", "stable"]]
+
+def _precompiled_headers(for_tests):
+    package = native.package_name()
+    names = _STANDARD
+    for folder, entry in _PRECOMPILED:
+        if package == folder or package.startswith(folder + "/"):
+            names = entry
+            break
+    name = names[1] if for_tests else names[0]
+    return str(Label(_PACKAGE + name)) if name else None
+
+def only_warnings(copts):
+    """Whether compiler options say nothing but what to warn of: headers may then be precompiled without them."""
+    return type(copts) == "list" and not [option for option in copts if not option.startswith("-W")]
+
+def kd_cc_library(name, copts = [], deps = [], precompiled = None, **kwargs):
+    """A library of this project.
+
+    Args:
+      name: as cc_library's, like all others that are not named here.
+      copts: as cc_library's; with other options than warnings, no header is precompiled.
+      deps: as cc_library's.
+      precompiled: whether headers may be precompiled, where `copts` do not say it.
+      **kwargs: as cc_library's.
+    """
+    if precompiled == None:
+        precompiled = only_warnings(copts)
+    if precompiled and kwargs.get("srcs"):
+        options = _library_options(copts, deps)
+    else:
+        options = dict(copts = _COPTS + copts, deps = deps)
+    _cc_library(name = name, **dict(kwargs, **options))
+
+def _library_options(copts, deps):
+    headers = _precompiled_headers(for_tests = False)
+    if not headers:
+        return dict(copts = _COPTS + copts, deps = deps)
+    return dict(
+        copts = _COPTS + copts + select({
+            _IS["precompiled"]: _with_headers(headers),
+            "//conditions:default": [],
+        }),
+        deps = deps + select({
+            _IS["precompiled"]: [headers],
+            "//conditions:default": [],
+        }),
+    )
+
+def _with_headers(target):
+    return ["-include-pch", "$(execpath %s)" % target, "-Xclang", "-isysroot", "-Xclang", "."]
 
 def kd_cc_binary(name, copts = [], linkopts = [], **kwargs):
     """A program of this project. Takes what cc_binary takes."""
@@ -52,6 +117,20 @@ def kd_static_binary(name, target_compatible_with = [], **kwargs):
 _TEST_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
 _OPTIMIZED_TESTS = ["aten/cpu", "tests/accuracy", "tests/budgets", "tests/linking", "tests/soak"]
 
+def kd_library_headers(name, headers, deps = []):
+    """Headers that libraries' sources find parsed."""
+    kd_precompiled_header(
+        name = name,
+        copts = _COPTS,
+        enabled = select({
+            _IS["precompiled"]: True,
+            "//conditions:default": False,
+        }),
+        headers = headers,
+        visibility = ["//visibility:public"],
+        deps = deps,
+    )
+
 def kd_test_headers(name, headers, deps):
     """Headers that many tests include, for kd_cc_test's `precompiled`."""
     kd_precompiled_header(
@@ -70,20 +149,20 @@ def kd_test_headers(name, headers, deps):
 def _test_options(copts, deps, optimized, precompiled):
     package = native.package_name()
     if optimized or [folder for folder in _OPTIMIZED_TESTS if package == folder or package.startswith(folder + "/")]:
-        return dict(copts = _COPTS + copts, deps = deps)
-    if not precompiled or [option for option in copts if not option.startswith("-W")]:
+        return _library_options(copts, deps) if only_warnings(copts) else dict(copts = _COPTS + copts, deps = deps)
+    if precompiled == None:
+        precompiled = _precompiled_headers(for_tests = True)
+    if not precompiled or not only_warnings(copts):
         return dict(copts = _COPTS + copts + _TEST_COPTS, deps = deps)
     return dict(
         copts = _COPTS + copts + _TEST_COPTS + select({
-            _IS["clang"]: ["-include-pch", "$(execpath %s)" % precompiled, "-Xclang", "-isysroot", "-Xclang", "."],
+            _IS["clang"]: _with_headers(precompiled),
             "//conditions:default": [],
         }),
         deps = deps + [precompiled],
     )
 
-_GTEST_HEADERS = "//third_party/googletest:test_headers"
-
-def kd_cc_test(name, copts = [], deps = [], linkstatic = True, optimized = False, precompiled = _GTEST_HEADERS, **kwargs):
+def kd_cc_test(name, copts = [], deps = [], linkstatic = True, optimized = False, precompiled = None, **kwargs):
     """A GoogleTest program. Linked statically unless said otherwise, so that a forgotten dependency shows.
 
     Args:
@@ -92,13 +171,14 @@ def kd_cc_test(name, copts = [], deps = [], linkstatic = True, optimized = False
       deps: as cc_test's.
       linkstatic: as cc_test's.
       optimized: compile the sources as a library's.
-      precompiled: a kd_test_headers target with headers that the sources include, or None where it matters what else those bring.
+      precompiled: a kd_test_headers target with headers that the sources include, "" where it matters what else those bring; by
+        default the folder's.
       **kwargs: as cc_test's.
     """
     options = _test_options(copts, deps + ["//third_party/googletest:gtest_main"], optimized, precompiled)
     _cc_test(name = name, linkstatic = linkstatic, linkopts = ["-Wl,--gc-sections"], **dict(kwargs, **options))
 
-def kd_cc_test_library(name, copts = [], deps = [], optimized = False, precompiled = _GTEST_HEADERS, **kwargs):
+def kd_cc_test_library(name, copts = [], deps = [], optimized = False, precompiled = None, **kwargs):
     """Sources of tests as a library. Takes what cc_library takes, and what kd_cc_test adds."""
     _cc_library(name = name, testonly = True, **dict(kwargs, **_test_options(copts, deps, optimized, precompiled)))
 
