@@ -43,7 +43,11 @@ def _kd_precompiled_header_impl(ctx):
         ctx.actions.write(compiled, "")
     return [
         DefaultInfo(files = depset([compiled])),
-        CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset([compiled, source], transitive = [context.headers]))),
+        CcInfo(compilation_context = cc_common.create_compilation_context(
+            headers = depset([compiled, source], transitive = [context.headers]),
+            # A header that comes in two forms is to be found in the one that was precompiled.
+            includes = context.includes,
+        )),
     ]
 
 kd_precompiled_header = rule(

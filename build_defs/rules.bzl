@@ -159,7 +159,7 @@ def _test_options(copts, deps, optimized, precompiled):
             _IS["clang"]: _with_headers(precompiled),
             "//conditions:default": [],
         }),
-        deps = deps + [precompiled],
+        deps = [precompiled] + deps,
     )
 
 def kd_cc_test(name, copts = [], deps = [], linkstatic = True, optimized = False, precompiled = None, **kwargs):

@@ -31,13 +31,6 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return a.dim() == 2 ? at::mm(a, b) : at::bmm(a, b);
 }
 
-// a + b where either may be undefined.
-Tensor plus(Tensor a, Tensor b) {
-  if (!a.defined()) return b;
-  if (!b.defined()) return a;
-  return at::add(a, b);
-}
-
 }  // namespace
 
 Tensor matmul_grad_left(const Tensor& grad, const Tensor& right, const Scalar& scale) {

@@ -37,7 +37,7 @@ const char* kind_name(Kind kind) {
   return "return";
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
@@ -135,7 +135,7 @@ class Printer {
       out_ += toString(node.callable().schema().operator_name());
     } else {
       out_ += kind_name(node.kind());
-      if (!node.name().empty()) out_ += "[" + quoted(node.name()) + "]";
+      if (!node.name().empty()) out_ += "[" + in_quotes(node.name()) + "]";
       if (node.tested_type() != nullptr) out_ += "[" + node.tested_type()->str() + "]";
     }
     out_ += '(';
@@ -209,9 +209,9 @@ class Printer {
       const auto c = v.toComplexDouble();
       out_ += "complex(" + number(c.real()) + ", " + number(c.imag()) + ")";
     } else if (v.isString()) {
-      out_ += quoted(v.toStringRef());
+      out_ += in_quotes(v.toStringRef());
     } else if (v.isDevice()) {
-      out_ += "device(" + quoted(v.toDevice().str()) + ")";
+      out_ += "device(" + in_quotes(v.toDevice().str()) + ")";
     } else if (v.isTensor()) {
       if (tensors_ != nullptr) {
         out_ += "@" + std::to_string(tensors_->size());

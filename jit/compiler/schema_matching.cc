@@ -25,7 +25,7 @@ TypePtr without_optional(const TypePtr& type) {
 }
 
 // Binds the variables in `formal` so that it takes `actual`; false with a reason where that cannot be.
-bool bind(const TypePtr& formal, const TypePtr& actual, Variables& variables, std::string* why) {
+bool bind_types(const TypePtr& formal, const TypePtr& actual, Variables& variables, std::string* why) {
   if (!formal->hasFreeVariables()) return true;
   if (const auto* variable = formal->castRaw<c10::VarType>()) {
     const auto [entry, fresh] = variables.try_emplace(variable->name(), actual);
@@ -37,20 +37,21 @@ bool bind(const TypePtr& formal, const TypePtr& actual, Variables& variables, st
     return false;
   }
   if (is(formal, TypeKind::OptionalType)) {
-    return is(actual, TypeKind::NoneType) || bind(without_optional(formal), without_optional(actual), variables, why);
+    return is(actual, TypeKind::NoneType) ||
+           bind_types(without_optional(formal), without_optional(actual), variables, why);
   }
   if (is(formal, TypeKind::ListType) && is(actual, TypeKind::TupleType)) {
     TypePtr element;
     for (const TypePtr& type : actual->containedTypes())
       element = element == nullptr ? type : unify_types(element, type);
-    if (element != nullptr) return bind(formal->containedType(0), element, variables, why);
+    if (element != nullptr) return bind_types(formal->containedType(0), element, variables, why);
   }
   if (formal->kind() != actual->kind() || formal->containedTypeSize() != actual->containedTypeSize()) {
     *why = c10::str("Cannot match ", formal->annotation_str(), " to ", actual->annotation_str(), ".");
     return false;
   }
   for (size_t i = 0; i < formal->containedTypeSize(); ++i) {
-    if (!bind(formal->containedType(i), actual->containedType(i), variables, why)) return false;
+    if (!bind_types(formal->containedType(i), actual->containedType(i), variables, why)) return false;
   }
   return true;
 }
@@ -145,7 +146,7 @@ class Matcher {
     std::string reason;
     TypePtr formal = argument.type();
     if (formal->hasFreeVariables()) {
-      if (!bind(formal, actual, variables_, &reason) || (formal = resolved(formal, variables_)) == nullptr) {
+      if (!bind_types(formal, actual, variables_, &reason) || (formal = resolved(formal, variables_)) == nullptr) {
         no("Could not match type ", actual->annotation_str(), " to ", argument.type()->annotation_str(),
            " in argument '", argument.name(), "': ", reason);
         return false;

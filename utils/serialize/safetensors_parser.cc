@@ -8,10 +8,12 @@
 namespace torch::safetensors {
 namespace {
 
-[[noreturn]] void fail(std::string message) { serialize::throw_format_error("safetensors: " + std::move(message)); }
+[[noreturn]] void fail(std::string message) {
+  serialize::throw_format_error("safetensors: " + std::move(message));
+}
 
 // A name for a message: short and printable, whatever the file holds.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kShown = 60;
   std::string out = "\"";
   for (char c : text.substr(0, kShown)) out += c >= 0x20 && c < 0x7f ? c : '?';
@@ -97,11 +99,14 @@ class HeaderParser {
   }
 
  private:
-  [[noreturn]] void fail_at(const char* what) { fail(c10::str("the header is not valid at byte ", 8 + at_, ": ", what)); }
+  [[noreturn]] void fail_at(const char* what) {
+    fail(c10::str("the header is not valid at byte ", 8 + at_, ": ", what));
+  }
 
   char peek() const { return at_ < json_.size() ? json_[at_] : '\0'; }
   void skip_space() {
-    while (at_ < json_.size() && (json_[at_] == ' ' || json_[at_] == '\n' || json_[at_] == '\t' || json_[at_] == '\r')) ++at_;
+    while (at_ < json_.size() && (json_[at_] == ' ' || json_[at_] == '\n' || json_[at_] == '\t' || json_[at_] == '\r'))
+      ++at_;
   }
   void expect(char c, const char* what) {
     skip_space();
@@ -256,14 +261,14 @@ class HeaderParser {
       const RawText field = string();
       expect(':', "expected ':'");
       const unsigned bit = field.equals("dtype") ? 1 : field.equals("shape") ? 2 : field.equals("data_offsets") ? 4 : 0;
-      if (bit == 0) fail(c10::str("tensor ", quoted(name.raw), " has an unknown field ", quoted(field.raw)));
-      if ((seen & bit) != 0) fail(c10::str("tensor ", quoted(name.raw), ": ", quoted(field.raw), " comes twice"));
+      if (bit == 0) fail(c10::str("tensor ", in_quotes(name.raw), " has an unknown field ", in_quotes(field.raw)));
+      if ((seen & bit) != 0) fail(c10::str("tensor ", in_quotes(name.raw), ": ", in_quotes(field.raw), " comes twice"));
       seen |= bit;
       if (bit == 1) {
         skip_space();
         const RawText dtype = string();
         if (!dtype_from_name(dtype.raw, &entry.dtype)) {
-          fail(c10::str("tensor ", quoted(name.raw), " has an unknown dtype ", quoted(dtype.raw)));
+          fail(c10::str("tensor ", in_quotes(name.raw), " has an unknown dtype ", in_quotes(dtype.raw)));
         }
       } else if (bit == 2) {
         read_shape(name, &entry, &span, &overflow);
@@ -277,7 +282,10 @@ class HeaderParser {
     } while (accept(','));
     expect('}', "expected ',' or '}'");
     if (seen != 7) {
-      fail(c10::str("tensor ", quoted(name.raw), " has no ", (seen & 1) == 0 ? "dtype" : (seen & 2) == 0 ? "shape" : "data_offsets"));
+      fail(c10::str("tensor ", in_quotes(name.raw), " has no ",
+                    (seen & 1) == 0   ? "dtype"
+                    : (seen & 2) == 0 ? "shape"
+                                      : "data_offsets"));
     }
     if (!filling_) {
       if (++tensors_ > limits_.tensors) fail(c10::str("more than ", limits_.tensors, " tensors"));
@@ -295,7 +303,7 @@ class HeaderParser {
     do {
       const uint64_t size = integer();
       if (++rank > limits_.dimensions || rank > 255) {
-        fail(c10::str("tensor ", quoted(name.raw), " has more than ", limits_.dimensions, " dimensions"));
+        fail(c10::str("tensor ", in_quotes(name.raw), " has more than ", limits_.dimensions, " dimensions"));
       }
       if (size > static_cast<uint64_t>(INT64_MAX)) *overflow = true;
       has_zero_ = rank == 1 ? size == 0 : has_zero_ || size == 0;
@@ -307,15 +315,15 @@ class HeaderParser {
 
   void check_extent(const RawText& name, const Header::Entry& entry, int64_t span, bool overflow) {
     overflow |= __builtin_mul_overflow(span, element_size(entry.dtype), &span);
-    if (overflow) fail(c10::str("tensor ", quoted(name.raw), ": its shape overflows"));
+    if (overflow) fail(c10::str("tensor ", in_quotes(name.raw), ": its shape overflows"));
     const uint64_t bytes = entry.rank > 0 && has_zero_ ? 0 : static_cast<uint64_t>(span);
     if (entry.begin > entry.end || entry.end > data_bytes_) {
-      fail(c10::str("tensor ", quoted(name.raw), ": its data_offsets [", entry.begin, ", ", entry.end,
+      fail(c10::str("tensor ", in_quotes(name.raw), ": its data_offsets [", entry.begin, ", ", entry.end,
                     "] do not lie within the ", data_bytes_, " bytes of data"));
     }
     if (entry.end - entry.begin != bytes) {
-      fail(c10::str("tensor ", quoted(name.raw), ": its shape and dtype need ", bytes, " bytes, its data_offsets span ",
-                    entry.end - entry.begin));
+      fail(c10::str("tensor ", in_quotes(name.raw), ": its shape and dtype need ", bytes,
+                    " bytes, its data_offsets span ", entry.end - entry.begin));
     }
   }
 
@@ -326,7 +334,7 @@ class HeaderParser {
     auto name = [&](uint32_t i) { return header_.view(header_.entries_[i].name); };
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return name(a) < name(b); });
     for (size_t i = 1; i < order.size(); ++i) {
-      if (name(order[i - 1]) == name(order[i])) fail(c10::str("tensor ", quoted(name(order[i])), " comes twice"));
+      if (name(order[i - 1]) == name(order[i])) fail(c10::str("tensor ", in_quotes(name(order[i])), " comes twice"));
     }
   }
 
@@ -337,7 +345,7 @@ class HeaderParser {
     auto key = [&](uint32_t i) { return header_.view(header_.metadata_[i].key); };
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
     for (size_t i = 1; i < order.size(); ++i) {
-      if (key(order[i - 1]) == key(order[i])) fail(c10::str("metadata key ", quoted(key(order[i])), " comes twice"));
+      if (key(order[i - 1]) == key(order[i])) fail(c10::str("metadata key ", in_quotes(key(order[i])), " comes twice"));
     }
   }
 
@@ -346,13 +354,15 @@ class HeaderParser {
     std::vector<uint32_t> order(entries.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint32_t>(i);
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-      return entries[a].begin != entries[b].begin ? entries[a].begin < entries[b].begin : entries[a].end < entries[b].end;
+      return entries[a].begin != entries[b].begin ? entries[a].begin < entries[b].begin
+                                                  : entries[a].end < entries[b].end;
     });
     uint64_t covered = 0;
     for (uint32_t i : order) {
       if (entries[i].begin != covered) {
-        fail(c10::str("tensor ", quoted(header_.view(entries[i].name)), entries[i].begin < covered ? " overlaps another" : " leaves a hole before it",
-                      ": it begins at ", entries[i].begin, ", the data before it ends at ", covered));
+        fail(c10::str("tensor ", in_quotes(header_.view(entries[i].name)),
+                      entries[i].begin < covered ? " overlaps another" : " leaves a hole before it", ": it begins at ",
+                      entries[i].begin, ", the data before it ends at ", covered));
       }
       covered = entries[i].end;
     }

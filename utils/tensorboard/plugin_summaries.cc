@@ -44,7 +44,7 @@ std::string folder_of(const std::string& tag) {
 }
 
 // In a protobuf's text form.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : printable(text)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -233,16 +233,16 @@ void SummaryWriter::write_embedding(const at::Tensor& mat, const std::string& me
     table += (i + 1) % columns == 0 ? '\n' : '\t';
   }
   write_whole(folder_ + "/" + folder + "/tensors.tsv", table);
-  std::string config = c10::str("embeddings {\ntensor_name: ", quoted(c10::str(tag, ":", number)),
-                                "\ntensor_path: ", quoted(folder + "/tensors.tsv"), "\n");
+  std::string config = c10::str("embeddings {\ntensor_name: ", in_quotes(c10::str(tag, ":", number)),
+                                "\ntensor_path: ", in_quotes(folder + "/tensors.tsv"), "\n");
   if (!metadata.empty()) {
     write_whole(folder_ + "/" + folder + "/metadata.tsv", metadata);
-    config += c10::str("metadata_path: ", quoted(folder + "/metadata.tsv"), "\n");
+    config += c10::str("metadata_path: ", in_quotes(folder + "/metadata.tsv"), "\n");
   }
   if (label_img.defined()) {
     const auto side = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(rows))));
     write_whole(folder_ + "/" + folder + "/sprite.png", picture_of(label_img, "NCHW", side, /*square=*/true).png());
-    config += c10::str("sprite {\nimage_path: ", quoted(folder + "/sprite.png"),
+    config += c10::str("sprite {\nimage_path: ", in_quotes(folder + "/sprite.png"),
                        "\nsingle_image_dim: ", label_img.size(3), "\nsingle_image_dim: ", label_img.size(2), "\n}\n");
   }
   const std::string path = folder_ + "/projector_config.pbtxt";
