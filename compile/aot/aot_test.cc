@@ -192,12 +192,22 @@ TEST(Prepare, SaysWhatItRefuses) {
     return %0
   })")),
                        "is not a dense row-major tensor"));
-  ExportedProgram mutates = program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+  const char* negation = R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
     %0: Tensor = aten::neg(%x)
     return %0
+  })";
+  ExportedProgram gradient = program(negation);
+  gradient.signature.outputs[0] = {OutputSpec::Kind::kInputGradient, "x"};
+  EXPECT_TRUE(contains(refusal(std::move(gradient)), "a program that computes gradients of 'x' cannot be compiled"));
+  ExportedProgram unknown = program(negation);
+  unknown.signature.outputs[0] = {OutputSpec::Kind::kBufferMutation, "count"};
+  EXPECT_TRUE(contains(refusal(std::move(unknown)), "changes 'count', which is none of its inputs"));
+  ExportedProgram grows = program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = aten::cat([%x, %x], 0)
+    return %0
   })");
-  mutates.signature.outputs[0] = {OutputSpec::Kind::kBufferMutation, "count"};
-  EXPECT_TRUE(contains(refusal(std::move(mutates)), "a program that changes 'count' cannot be compiled"));
+  grows.signature.outputs[0] = {OutputSpec::Kind::kInputMutation, "x"};
+  EXPECT_TRUE(contains(refusal(std::move(grows)), "changes the sizes or the dtype of 'x'"));
 
   const char* dynamic = R"(graph f(%x: Tensor<Float, cpu, [s0, 2], [2, 1]>) {
     %0: Tensor = aten::neg(%x)
@@ -214,6 +224,84 @@ TEST(Prepare, SaysWhatItRefuses) {
   const std::string header = print_program(p, {}).header;
   EXPECT_TRUE(contains(header, "int64_t s0;  ///< within [0, 5]"));
   EXPECT_TRUE(contains(header, "kArenaBytes = 0"));  // the output is the caller's
+}
+
+// A program with a buffer, `count`, whose new value is the first output.
+ExportedProgram with_buffer(const char* text, const at::Tensor& initial) {
+  ExportedProgram p = program(text);
+  p.signature.inputs[0] = {InputSpec::Kind::kBuffer, "net.count"};
+  p.signature.outputs[0] = {OutputSpec::Kind::kBufferMutation, "net.count"};
+  p.state_dict["net.count"] = initial;
+  return p;
+}
+
+TEST(States, AreComputedWhereTheyLie) {
+  const at::Tensor initial = at::full({2, 2}, 3.0);
+  const PreparedProgram p =
+      prepare(with_buffer(R"(graph f(%c: Tensor<Float, cpu, [2, 2], [2, 1]>, %x: Tensor<Float, cpu, [2, 2], [2, 1]>) {
+    %0: Tensor = aten::add.Tensor(%c, %x, 1)
+    %1: Tensor = aten::mm(%0, %x)
+    return %0, %1
+  })",
+                          initial));
+  EXPECT_EQ(p.inputs, std::vector<std::string>{"x"});
+  EXPECT_EQ(p.outputs, std::vector<std::string>{"output"});
+  EXPECT_EQ(p.updates, std::vector<size_t>{1});
+  ASSERT_EQ(p.states.size(), 1u);
+  EXPECT_EQ(p.states[0].name, "net_count");
+  EXPECT_FALSE(p.states[0].initial.is_same(initial));
+  const PrintedProgram printed = print_program(p, {});
+  EXPECT_TRUE(contains(printed.report, "changes\n  net_count: Float [2, 2], in place\n"));
+  EXPECT_TRUE(contains(printed.report, "buffers that last: 64 bytes, and 0 of what"));
+  EXPECT_TRUE(contains(printed.header, "float* net_count;  ///< Float [2, 2]"));
+  EXPECT_TRUE(contains(printed.header, "kBufferBytes = 64"));
+  EXPECT_EQ(lines_with(printed.source, "char* const data[]"),
+            "    char* const data[] = {s, const_cast<char*>(s), const_cast<char*>(in_x)};\n");
+  EXPECT_TRUE(contains(lines_with(printed.source, "std::memcpy"), "std::memcpy(s, w"));
+  // The model's own is another one from now on.
+  EXPECT_EQ(initial.sum().item<float>(), 12);
+}
+
+// What a buffer was is read after its new value is there, here and as a view.
+TEST(States, AreComputedBesideWhereTheyAreStillRead) {
+  for (const char* last : {"%c, 1", "%1, 1"}) {
+    const std::string text =
+        R"(graph f(%c: Tensor<Float, cpu, [2, 2], [2, 1]>, %x: Tensor<Float, cpu, [2, 2], [2, 1]>) {
+    %0: Tensor = aten::mul.Tensor(%c, %x)
+    %1: Tensor = aten::t(%c)
+    %2: Tensor = aten::mm(%0, %x)
+    %3: Tensor = aten::add.Tensor(%2, )" +
+        std::string(last) + R"()
+    return %0, %3
+  })";
+    const PrintedProgram printed = print_program(prepare(with_buffer(text.c_str(), at::zeros({2, 2}))), {});
+    EXPECT_TRUE(contains(printed.report, "changes\n  net_count: Float [2, 2]\n"));
+    EXPECT_EQ(lines_with(printed.source, "std::memcpy"), "  std::memcpy(s + 64, s, 16);\n");
+    EXPECT_TRUE(contains(printed.source, "std::memset(s + 64, 0, 16);"));
+  }
+}
+
+// Places, slices and masks of a buffer are written where it lies; where the numbers are its own, beside it.
+TEST(States, AreWrittenInParts) {
+  const auto source_of = [](const std::string& call) {
+    const std::string text =
+        R"(graph f(%c: Tensor<Float, cpu, [4, 2], [2, 1]>, %x: Tensor<Float, cpu, [1, 2], [2, 1]>, %i: Tensor<Long, cpu, [1], [1]>) {
+    %s: Tensor = aten::slice.Tensor(%c, 0, 1, 2, 1)
+    %0: Tensor = )" +
+        call + R"(
+    return %0, %x
+  })";
+    return print_program(prepare(with_buffer(text.c_str(), at::zeros({4, 2}))), {});
+  };
+  for (const char* call :
+       {"aten::index_copy(%c, 0, %i, %x)", "aten::index_put(%c, [%i], %x, True)", "aten::index_add(%c, 0, %i, %x, 1)",
+        "aten::slice_scatter(%c, %x, 0, 2, 3, 1)", "aten::slice_scatter(%c, %x, -2, -1, None, 1)"}) {
+    const PrintedProgram printed = source_of(call);
+    EXPECT_TRUE(contains(printed.report, "in place")) << call << printed.report;
+    EXPECT_TRUE(printed.allocating.empty()) << call;
+  }
+  EXPECT_FALSE(contains(source_of("aten::index_copy(%c, 0, %i, %s)").report, "in place"));
+  EXPECT_FALSE(contains(source_of("aten::slice_scatter(%c, %s, 0, 2, 3, 1)").report, "in place"));
 }
 
 TEST(Print, Numbers) {
@@ -259,6 +347,9 @@ TEST(Runtime, ChecksArguments) {
   EXPECT_EQ(what_of<std::invalid_argument>([] { check_range("P.run", "s0", 4, 1, 3); }),
             "P.run: s0 is 4, but must be within [1, 3]");
   EXPECT_EQ(floordiv(-7, 2), -4);
+  EXPECT_EQ(slice_start(-1, 4), 3);
+  EXPECT_EQ(slice_start(9, 4), 4);
+  EXPECT_EQ(slice_start(-9, 4), 0);
   EXPECT_EQ(mod(-7, 2), 1);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/view/ops.h"
@@ -68,10 +69,33 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
   std::vector<IValue> own;
   if (!program.example_inputs.isNone()) own = program.in_spec.flatten(program.example_inputs, "the example inputs");
   std::vector<Example> examples;
+  std::vector<at::Tensor> buffers, initial;
+  for (const ProgramState& state : prepared.states) {
+    const auto found = program.state_dict.find(state.target);
+    buffers.push_back(found != program.state_dict.end() ? found->second : program.constants.at(state.target));
+    initial.push_back(state.initial);
+  }
+  const auto run = [&](const std::vector<IValue>& given) {
+    std::vector<IValue> all = given;
+    std::vector<at::Tensor> results;
+    for (IValue& v : all) {
+      if (v.isTensor()) v = at::clone(v.toTensor());
+    }
+    for (const IValue& v : program.run(all)) {
+      TORCH_CHECK_VALUE(v.isTensor(), "a program whose outputs are not all tensors cannot be compiled ahead of time");
+      results.push_back(at::clone(v.toTensor().detach(), c10::MemoryFormat::Contiguous));
+    }
+    for (const size_t input : prepared.updates) {
+      const size_t users = prepared.inputs.size();
+      const at::Tensor& t = input < users ? all.at(prepared.input_places[input]).toTensor() : buffers[input - users];
+      results.push_back(at::clone(t.detach(), c10::MemoryFormat::Contiguous));
+    }
+    return results;
+  };
   const auto add = [&](std::map<std::string, int64_t> symbols, bool use_own) {
     Example example;
     std::vector<IValue> all = own;
-    for (size_t i = 0; i < block.input_count(); ++i) {
+    for (size_t i = 0; i < prepared.inputs.size(); ++i) {
       const size_t at = prepared.input_places[i];
       if (all.size() <= at) all.resize(at + 1);
       const TensorInfo& info = *block.input(i)->info();
@@ -81,10 +105,8 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
       all[at] = t;
       example.inputs.push_back(std::move(t));
     }
-    for (const IValue& v : program.run(all)) {
-      TORCH_CHECK_VALUE(v.isTensor(), "a program whose outputs are not all tensors cannot be compiled ahead of time");
-      example.outputs.push_back(at::contiguous(v.toTensor().detach(), c10::MemoryFormat::Contiguous));
-    }
+    for (size_t i = 0; i < (prepared.updates.empty() ? 1 : 2); ++i) example.runs.push_back(run(all));
+    for (size_t i = 0; i < buffers.size(); ++i) at::Tensor(buffers[i]).detach().copy_(initial[i]);
     example.symbols = std::move(symbols);
     examples.push_back(std::move(example));
   };
@@ -119,31 +141,75 @@ PrintedTest print_test(const PreparedProgram& program, const PrintOptions& optio
     test.bytes.append(static_cast<const char*>(t.const_data_ptr()), t.nbytes());
     return "kindling_examples + " + std::to_string(place);
   };
+  const std::vector<size_t>& updates = program.updates;
+  const size_t users = program.inputs.size();
+  const bool keeps = !program.states.empty();
   std::string body;
   for (const Example& example : examples) {
-    std::vector<std::string> inputs, outputs;
-    std::string after;
+    std::vector<std::string> inputs, outputs, places;
+    std::string changed, refill;
     body += "  {\n";
     for (size_t i = 0; i < example.inputs.size(); ++i) {
-      inputs.push_back(std::string("reinterpret_cast<const ") + element_type(example.inputs[i].scalar_type()) + "*>(" +
-                       put(example.inputs[i]) + ")");
+      const at::Tensor& t = example.inputs[i];
+      const std::string type = element_type(t.scalar_type()), place = put(t);
+      if (std::find(updates.begin(), updates.end(), i) == updates.end()) {
+        inputs.push_back("reinterpret_cast<const " + type + "*>(" + place + ")");
+        continue;
+      }
+      const std::string name = "input" + std::to_string(i);
+      changed += "    torch::aot::Output " + name + "(" + std::to_string(t.nbytes()) + ");\n    " + name + ".fill(" +
+                 place + ");\n";
+      refill += "    " + name + ".fill(" + place + ");\n";
+      inputs.push_back(name + ".as<" + type + ">()");
     }
-    for (size_t i = 0; i < example.outputs.size(); ++i) {
-      const at::Tensor& t = example.outputs[i];
-      const std::string name = "output" + std::to_string(i), place = put(t);
+    body += changed;
+    for (size_t i = 0; i < program.outputs.size(); ++i) {
+      const at::Tensor& t = example.runs[0][i];
+      const std::string name = "output" + std::to_string(i);
       body += "    torch::aot::Output " + name + "(" + std::to_string(t.nbytes()) + ");\n";
       outputs.push_back(name + ".as<" + element_type(t.scalar_type()) + ">()");
-      after += "    failures += " + name + ".compare(" + quoted(program.outputs[i]) + ", torch::aot::Element::k" +
-               c10::toString(t.scalar_type()) + ", " + place + ", " + print_double(tolerance) + ");\n";
     }
-    if (test.inputs.empty()) test.inputs = inputs;
+    // Compares what a run gave and what it changed.
+    const auto compare = [&](const std::vector<at::Tensor>& wanted) {
+      std::string text;
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        const at::Tensor& t = wanted[i];
+        const size_t update = i < outputs.size() ? 0 : updates[i - outputs.size()];
+        const bool state = i >= outputs.size() && update >= users;
+        const std::string name = i < outputs.size() ? program.outputs[i]
+                                 : state            ? program.states[update - users].name
+                                                    : program.inputs[update];
+        const std::string rest = std::string("torch::aot::Element::k") + c10::toString(t.scalar_type()) + ", " +
+                                 put(t) + ", " + print_double(tolerance) + ");\n";
+        if (state) {
+          text += "    failures += torch::aot::compare(" + quoted(name) + ", program.buffers()." + name + ", " +
+                  std::to_string(t.nbytes()) + ", " + rest;
+        } else {
+          text += "    failures += " +
+                  (i < outputs.size() ? "output" + std::to_string(i) : "input" + std::to_string(update)) + ".compare(" +
+                  quoted(name) + ", " + rest;
+        }
+      }
+      return text;
+    };
+    if (test.inputs.empty()) {
+      test.inputs = inputs;
+      test.changed_inputs = changed;
+    }
     std::vector<std::string> values;
     for (const auto& [name, value] : example.symbols) values.push_back(name + " = " + std::to_string(value));
     // Twice, in memory that holds what a program must not read.
     body += "    std::printf(\"%s\\n\", " + quoted(values.empty() ? "the example" : joined(values, ", ")) + ");\n";
-    for (int run = 0; run < 2; ++run) {
-      body += "    arena.spoil();\n    program.run(" + sizes_argument(program, example.symbols) + braces(inputs) +
-              ", " + braces(outputs) + ");\n" + after;
+    if (keeps) body += "    program.reset();\n";
+    std::string after = compare(example.runs[0]);
+    for (size_t run = 0; run < 2; ++run) {
+      if (run > 0 && example.runs.size() > 1) {
+        body += refill;
+        after = compare(example.runs[1]);
+      }
+      body += std::string(keeps ? "    arena.spoil(" + type + "::kBufferBytes);\n" : "    arena.spoil();\n") +
+              "    program.run(" + sizes_argument(program, example.symbols) + braces(inputs) + ", " + braces(outputs) +
+              ");\n" + after;
     }
     body += "  }\n";
   }
@@ -164,10 +230,10 @@ std::string print_benchmark(const PreparedProgram& program, const PrintOptions& 
                             const PrintedTest& test) {
   std::vector<std::string> outputs;
   std::string buffers;
-  for (size_t i = 0; i < example.outputs.size(); ++i) {
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
     const std::string name = "output" + std::to_string(i);
-    buffers += "  torch::aot::Output " + name + "(" + std::to_string(example.outputs[i].nbytes()) + ");\n";
-    outputs.push_back(name + ".as<" + element_type(example.outputs[i].scalar_type()) + ">()");
+    buffers += "  torch::aot::Output " + name + "(" + std::to_string(example.runs[0][i].nbytes()) + ");\n";
+    outputs.push_back(name + ".as<" + element_type(example.runs[0][i].scalar_type()) + ">()");
   }
   const std::string symbol = symbol_of(options, "example");
   return "// Made by kindling_program: times runs of the model's example.\n#include "
@@ -176,8 +242,8 @@ std::string print_benchmark(const PreparedProgram& program, const PrintOptions& 
          "[];\n\nint main([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {\n" +
          (options.embed_weights ? "" : "  if (argc != 2) return 2;\n") +
          "  [[maybe_unused]] const char* const kindling_examples = " + symbol + ";\n  " + made(options, "program") +
-         buffers + "  torch::aot::print_time([&] { program.run(" + sizes_argument(program, example.symbols) +
-         braces(test.inputs) + ", " + braces(outputs) + "); });\n}\n";
+         buffers + test.changed_inputs + "  torch::aot::print_time([&] { program.run(" +
+         sizes_argument(program, example.symbols) + braces(test.inputs) + ", " + braces(outputs) + "); });\n}\n";
 }
 
 PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions& options, const std::string& header) {
@@ -195,9 +261,12 @@ PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions&
       name + "(" + type + " program" + (options.embed_weights ? " = " + type + "()" : "") +
       ") : program_(std::move(program)) {}\n"
       "  /// The outputs. Throws ValueError for inputs of another dtype or other sizes than the program's.\n  " +
-      result + " operator()(" + joined(parameters, ", ") + ");\n\n private:\n  " + type +
-      " program_;\n};\n\n}  // namespace " + options.name_space + "\n";
-  std::string body;
+      result + " operator()(" + joined(parameters, ", ") + ");\n" +
+      (program.states.empty()
+           ? ""
+           : "  /// Whose buffers() and reset() are there.\n  " + type + "& program() { return program_; }\n") +
+      "\n private:\n  " + type + " program_;\n};\n\n}  // namespace " + options.name_space + "\n";
+  std::string body, back;
   std::vector<std::string> inputs, outputs;
   std::set<std::string> known;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -210,8 +279,10 @@ PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions&
       body += "  const int64_t " + info.sizes[d].name() + " = dense_" + program.inputs[i] + ".size(" +
               std::to_string(d) + ");\n";
     }
-    inputs.push_back(std::string("static_cast<const ") + element_type(info.dtype) + "*>(dense_" + program.inputs[i] +
-                     ".const_data_ptr())");
+    const bool changed = std::find(program.updates.begin(), program.updates.end(), i) != program.updates.end();
+    inputs.push_back(std::string(changed ? "static_cast<" : "static_cast<const ") + element_type(info.dtype) +
+                     "*>(dense_" + program.inputs[i] + (changed ? ".mutable_data_ptr())" : ".const_data_ptr())"));
+    if (changed) back += "  torch::aot::copy_back(" + program.inputs[i] + ", dense_" + program.inputs[i] + ");\n";
   }
   const std::vector<std::string> symbols = symbols_of(program);
   for (const std::string& symbol : symbols) {
@@ -232,7 +303,7 @@ PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions&
     results.push_back("out_" + program.outputs[i]);
   }
   body += "  program_.run(" + (symbols.empty() ? "" : std::string("sizes, ")) + braces(inputs) + ", " +
-          braces(outputs) + ");\n  return " + (single ? results[0] : braces(results)) + ";\n";
+          braces(outputs) + ");\n" + back + "  return " + (single ? results[0] : braces(results)) + ";\n";
   printed.source = "#include \"" + header + "\"\n\n#include \"compile/aot/runtime/tensor_face.h\"\n\nnamespace " +
                    options.name_space + " {\n\n" + result + " " + name + "::operator()(" + joined(parameters, ", ") +
                    ") {\n" + body + "}\n\n}  // namespace " + options.name_space + "\n";

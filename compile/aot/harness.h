@@ -14,11 +14,15 @@ namespace torch::aot {
 /// Inputs, and what the model gives for them.
 struct Example {
   std::map<std::string, int64_t> symbols;
-  std::vector<at::Tensor> inputs, outputs;
+  std::vector<at::Tensor> inputs;
+  /// Of a run, and of the next one with the same inputs where the program changes anything: the outputs, and behind
+  /// them what it changes (PreparedProgram::updates).
+  std::vector<std::vector<at::Tensor>> runs;
 };
 
 /// The model's own example, where it has one, else numbers drawn with a fixed seed; with sizes that differ from call to
-/// call also the least and the largest of each. Outputs are the interpreter's.
+/// call also the least and the largest of each. Outputs are the interpreter's; each example begins with the buffers
+/// that the model has, which it has again afterwards.
 std::vector<Example> make_examples(const ExportedProgram& program, const PreparedProgram& prepared);
 
 /// The examples' bytes, and a program that runs them: it ends with 1 where an output is further from the model's than
@@ -26,6 +30,7 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
 struct PrintedTest {
   std::string bytes, source;
   std::vector<std::string> inputs;  ///< of the first example, as C++ pointers
+  std::string changed_inputs;       ///< lines that declare what those point to, where the program changes it
 };
 PrintedTest print_test(const PreparedProgram& program, const PrintOptions& options,
                        const std::vector<Example>& examples, double tolerance);

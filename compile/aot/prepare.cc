@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "aten/core/tensor.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
 #include "compile/aot/kernels.h"
@@ -65,10 +67,17 @@ class Preparing {
 
   PreparedProgram run() {
     result_.graph = program_.graph->clone();
-    check_outputs();
-    bind_inputs();
+    find_changes();
+    bind_constants();
     propagate();
-    if (!program_.functional) functionalize();
+    if (program_.functional) {
+      drop_copies();
+      take_updates();
+    } else {
+      functionalize();
+    }
+    sort_inputs();
+    propagate();
     note("batch norms folded", graph::fold_batch_norm(*result_.graph));
     const bool keeps_norms = layer_norms_are_rows();
     const auto without_kernel = [&](const c10::OperatorHandle& op) {
@@ -84,13 +93,13 @@ class Preparing {
          graph::use_channels_last(*result_.graph, compiler::is_packable_convolution));
     separate_outputs();
     propagate();
+    name_outputs();
     check();
     result_.fusions = compiler::find_fusions(*result_.graph);
     note("calls behind convolutions and products, computed with them",
          {static_cast<int64_t>(result_.fusions.runs_with.size()), {}});
     fuse_groups();
     bound_symbols();
-    name_outputs();
     return std::move(result_);
   }
 
@@ -106,75 +115,144 @@ class Preparing {
     if (done.changes > 0) result_.notes.push_back(std::string(pass) + ": " + std::to_string(done.changes));
   }
 
-  void check_outputs() {
+  // What the signature says that the program changes.
+  void find_changes() {
     for (const OutputSpec& spec : program_.signature.outputs) {
-      const char* what = nullptr;
       switch (spec.kind) {
         case OutputSpec::Kind::kUser:
           break;
         case OutputSpec::Kind::kBufferMutation:
         case OutputSpec::Kind::kParameterMutation:
+          changed_.insert(spec.target);
+          break;
         case OutputSpec::Kind::kInputMutation:
-          what = "changes";
           break;
         default:
-          what = "computes gradients of";
-          break;
+          TORCH_CHECK_VALUE(false, "a program that computes gradients of '", spec.target,
+                            "' cannot be compiled ahead of time");
       }
-      TORCH_CHECK_VALUE(
-          what == nullptr, "a program that ", what, " '", spec.target,
-          "' cannot be compiled ahead of time: it must compute its outputs from its inputs and nothing else");
     }
   }
 
-  void bind_inputs() {
+  const at::Tensor& state(const std::string& target) const {
+    const auto found = program_.state_dict.find(target);
+    if (found != program_.state_dict.end()) return found->second;
+    const auto constant = program_.constants.find(target);
+    TORCH_CHECK_VALUE(constant != program_.constants.end(), "the program has no tensor '", target, "'");
+    return constant->second;
+  }
+
+  // Binds what no call can change. `roles_` says what the inputs are that stay.
+  void bind_constants() {
     Block& block = result_.graph->block();
-    // From behind: bound inputs are gone.
-    std::vector<std::pair<size_t, std::string>> kept;
     size_t user = 0;
     for (const InputSpec& spec : program_.signature.inputs) {
       user += spec.kind == InputSpec::Kind::kUser || spec.kind == InputSpec::Kind::kConstant;
     }
+    // From behind: bound inputs are gone.
     for (size_t i = program_.signature.inputs.size(); i-- > 0;) {
       const InputSpec& spec = program_.signature.inputs[i];
       if (spec.kind == InputSpec::Kind::kUser || spec.kind == InputSpec::Kind::kConstant) --user;
-      switch (spec.kind) {
-        case InputSpec::Kind::kUser: {
-          const Value* input = block.input(i);
-          TORCH_CHECK_VALUE(input->type()->kind() == c10::TypeKind::TensorType && input->info() != nullptr, "input '",
-                            input->name(), "' is no tensor of known dtype and dimensions");
-          TORCH_CHECK_VALUE(input->info()->layout == c10::Layout::Strided && graph::is_row_major(*input->info()),
-                            "input '", input->name(), "' is not a dense row-major tensor");
-          kept.emplace_back(user, input->name());
-          break;
-        }
-        case InputSpec::Kind::kConstant:
-          graph::bind_input(*result_.graph, i, spec.value);
-          break;
-        default: {
-          const auto state = program_.state_dict.find(spec.target);
-          const bool found = state != program_.state_dict.end();
-          TORCH_CHECK_VALUE(found || program_.constants.count(spec.target) > 0, "the program has no tensor '",
-                            spec.target, "'");
-          const at::Tensor& t = found ? state->second : program_.constants.at(spec.target);
-          graph::bind_input(*result_.graph, i, t.detach());
-        }
+      if (spec.kind == InputSpec::Kind::kConstant) {
+        graph::bind_input(*result_.graph, i, spec.value);
+      } else if (spec.kind == InputSpec::Kind::kUser) {
+        const Value* input = block.input(i);
+        TORCH_CHECK_VALUE(input->type()->kind() == c10::TypeKind::TensorType && input->info() != nullptr, "input '",
+                          input->name(), "' is no tensor of known dtype and dimensions");
+        TORCH_CHECK_VALUE(input->info()->layout == c10::Layout::Strided && graph::is_row_major(*input->info()),
+                          "input '", input->name(), "' is not a dense row-major tensor");
+        roles_.insert(roles_.begin(), Role{input->name(), user, true});
+      } else if (changed_.count(spec.target) > 0 || (!program_.functional && spec.kind == InputSpec::Kind::kBuffer)) {
+        roles_.insert(roles_.begin(), Role{spec.target, 0, false});
+      } else {
+        graph::bind_input(*result_.graph, i, state(spec.target).detach());
       }
     }
-    std::set<std::string> taken;
-    for (size_t i = kept.size(); i-- > 0;) {
-      result_.input_places.push_back(kept[i].first);
-      result_.inputs.push_back(identifier(kept[i].second, "input", taken));
+  }
+
+  // The outputs of a functional program that are new values of its inputs.
+  void take_updates() {
+    std::vector<Operand> outputs;
+    const auto all = result_.graph->block().outputs();
+    for (size_t i = 0; i < all.size(); ++i) {
+      const OutputSpec& spec = program_.signature.outputs.at(i);
+      if (spec.kind == OutputSpec::Kind::kUser) {
+        outputs.push_back(all[i]);
+        continue;
+      }
+      const bool user = spec.kind == OutputSpec::Kind::kInputMutation;
+      size_t input = 0;
+      while (input < roles_.size() && (roles_[input].user != user || roles_[input].name != spec.target)) ++input;
+      TORCH_CHECK_VALUE(input < roles_.size(), "the program changes '", spec.target, "', which is none of its inputs");
+      updates_.emplace_back(input, all[i]);
     }
+    user_outputs_ = std::move(outputs);
   }
 
   void functionalize() {
     graph::Functionalized made = graph::functionalize(*result_.graph);
-    TORCH_CHECK_VALUE(made.written_inputs.empty(), "a program that writes to its input '",
-                      result_.inputs.at(made.written_inputs[0]), "' cannot be compiled ahead of time");
     result_.graph = std::move(made.graph);
     note("calls in place", {made.changes, {}});
-    graph::propagate_shapes(*result_.graph);
+    drop_copies();
+    const auto all = result_.graph->block().outputs();
+    for (size_t i = 0; i < made.written_inputs.size(); ++i) updates_.emplace_back(made.written_inputs[i], all[i]);
+    user_outputs_.assign(all.begin() + static_cast<std::ptrdiff_t>(updates_.size()), all.end());
+  }
+
+  // What is copied over all of a tensor of the same form is that tensor.
+  void drop_copies() {
+    result_.graph->for_nodes([&](Node* node) {
+      if (!node->calls("aten::copy") || !node->operand(1).is_value()) return;
+      const TensorInfo *const to = node->result()->info(), *const from = node->operand(1).value()->info();
+      if (to == nullptr || from == nullptr || to->dtype != from->dtype || !(to->sizes == from->sizes) ||
+          !(to->strides == from->strides))
+        return;
+      node->result()->replace_all_uses_with(node->operand(1));
+    });
+  }
+
+  // The user's inputs and outputs first, then states and updates; buffers that nothing changes become constants.
+  void sort_inputs() {
+    Block& block = result_.graph->block();
+    std::set<size_t> written;
+    for (const auto& update : updates_) {
+      TORCH_CHECK_VALUE(written.insert(update.first).second, "the program changes '", roles_[update.first].name,
+                        "' twice");
+    }
+    std::set<std::string> taken;
+    std::vector<Operand> outputs = user_outputs_;
+    outputs.reserve(outputs.size() + updates_.size());
+    for (const auto& update : updates_) outputs.push_back(update.second);
+    block.set_outputs(std::move(outputs));
+    std::map<size_t, size_t> places;  // of the inputs that stay, where they are now
+    std::vector<size_t> constants, states;
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      if (roles_[i].user) {
+        places[i] = result_.inputs.size();
+        result_.input_places.push_back(roles_[i].place);
+        result_.inputs.push_back(identifier(roles_[i].name, "input", taken));
+      } else {
+        (written.count(i) > 0 ? states : constants).push_back(i);
+      }
+    }
+    for (const size_t i : states) {
+      Value* const old = block.input(i);
+      Value* const moved = block.add_input(old->type(), old->name());
+      const at::Tensor initial = at::contiguous(state(roles_[i].name).detach(), c10::MemoryFormat::Contiguous);
+      moved->set_info(graph::info_of(initial));
+      old->replace_all_uses_with(Operand(moved));
+      places[i] = result_.inputs.size() + result_.states.size();
+      result_.states.push_back({identifier(roles_[i].name, "buffer", taken), roles_[i].name, at::clone(initial)});
+    }
+    for (size_t i = roles_.size(); i-- > 0;) {
+      if (roles_[i].user) continue;
+      if (written.count(i) > 0) {
+        block.erase_input(i);
+      } else {
+        graph::bind_input(*result_.graph, i, state(roles_[i].name).detach());
+      }
+    }
+    for (const auto& update : updates_) result_.updates.push_back(places.at(update.first));
   }
 
   // Each output a dense tensor of its own.
@@ -230,6 +308,14 @@ class Preparing {
       if (!refused.empty()) refused += "\n  " + note;
     }
     TORCH_CHECK_VALUE(refused.empty(), "the program cannot be compiled ahead of time:", refused);
+    const Block& block = result_.graph->block();
+    for (size_t i = 0; i < result_.updates.size(); ++i) {
+      const TensorInfo& before = *block.input(result_.updates[i])->info();
+      const TensorInfo* after = block.outputs()[result_.outputs.size() + i].value()->info();
+      TORCH_CHECK_VALUE(after != nullptr && after->sizes == before.sizes && after->dtype == before.dtype,
+                        "a program that changes the sizes or the dtype of '", block.input(result_.updates[i])->name(),
+                        "' cannot be compiled ahead of time");
+    }
   }
 
   // Whether groups compute all of them.
@@ -286,7 +372,8 @@ class Preparing {
 
   void name_outputs() {
     std::set<std::string> taken(result_.inputs.begin(), result_.inputs.end());
-    const size_t count = program_.graph->block().outputs().size();
+    for (const ProgramState& state : result_.states) taken.insert(state.name);
+    const size_t count = user_outputs_.size();
     for (size_t i = 0; i < count; ++i) {
       result_.outputs.push_back(identifier(count == 1 ? "output" : "output" + std::to_string(i), "output", taken));
     }
@@ -296,6 +383,16 @@ class Preparing {
   const PrepareOptions& options_;
   PreparedProgram result_;
   std::vector<std::string> unknown_;  // why sizes are not known
+  std::set<std::string> changed_;     // buffers and parameters
+  // What an input of the graph is: a tensor of the user, the how manieth, or a buffer.
+  struct Role {
+    std::string name;
+    size_t place;
+    bool user;
+  };
+  std::vector<Role> roles_;
+  std::vector<std::pair<size_t, Operand>> updates_;  // by the input whose value they are
+  std::vector<Operand> user_outputs_;
 };
 
 }  // namespace

@@ -19,21 +19,32 @@ struct PrepareOptions {
   std::map<std::string, int64_t> largest;
 };
 
+/// A tensor that a program keeps from one run to the next: a buffer that it changes.
+struct ProgramState {
+  std::string name;    ///< a valid C++ name
+  std::string target;  ///< the program's name for it
+  at::Tensor initial;  ///< what it is before the first run
+};
+
 struct PreparedProgram {
-  /// Its inputs are the user's tensors, its outputs tensors: dense, row-major, each of memory of its own. Every value
-  /// has an info, every symbol a range.
+  /// Its inputs are the user's tensors and, behind them, `states`; its outputs the user's and, behind them, what
+  /// `updates` says. All are tensors: dense, row-major, the outputs each of memory of its own. Every value has an info,
+  /// every symbol a range.
   std::unique_ptr<graph::Graph> graph;
   compiler::Fusions fusions;
   FoundGroups groups;
   std::vector<std::string> inputs;   ///< valid C++ names, different from each other
   std::vector<std::string> outputs;  ///< the same
+  std::vector<ProgramState> states;
+  /// Of each output behind the user's, the input that has its value after the run: a state, or a tensor of the user.
+  std::vector<size_t> updates;
   /// Of the program's user inputs in a row, the places of the graph's.
   std::vector<size_t> input_places;
   std::vector<std::string> notes;  ///< what the passes did
 };
 
-/// Throws ValueError that says what such a program must not have: buffers or inputs that it changes, control flow,
-/// sizes without a bound, inputs that are no tensors, random numbers.
+/// Throws ValueError that says what such a program must not have: gradients, control flow, sizes without a bound,
+/// inputs that are no tensors, random numbers.
 PreparedProgram prepare(const ExportedProgram& program, const PrepareOptions& options = {});
 
 }  // namespace torch::aot

@@ -27,8 +27,6 @@ using graph::Value;
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
 std::string byte_offset(const std::string& base, const IntExpr& bytes) {
   return bytes == IntExpr(0) ? base : base + " + " + print(bytes);
 }
@@ -43,14 +41,14 @@ const ProgramGroup* find_group(const PreparedProgram& program, const Node& node)
 graph::PlanOptions plan_options(const PreparedProgram& program, const std::map<std::string, int64_t>& largest) {
   graph::PlanOptions options;
   options.places = [](const Node&) { return true; };
-  options.may_replace = [&](const Node& node, size_t result, size_t operand) {
+  options.may_replace = [&program](const Node& node, size_t result, size_t operand) {
     const ProgramGroup* const group = find_group(program, node);
     if (group != nullptr) return may_replace(group->part.group, group->plan, result, operand);
     return operand == 0 && node.kind() == Node::Kind::kCall && may_compute_in_place(node) &&
            program.fusions.groups.count(&node) == 0;
   };
   options.runs_with = program.fusions.runs_with;
-  options.alignment = kAlignment;
+  options.alignment = Printer::kAlignment;
   options.outputs = false;
   options.symbols = largest;
   return options;
@@ -89,8 +87,10 @@ std::pair<at::Tensor, at::Tensor> bytes_by_channel(const at::Tensor& weight) {
 Printer::Printer(const PreparedProgram& program, const PrintOptions& options)
     : program_(program),
       options_(options),
-      plan_(graph::plan_memory(*program.graph, plan_options(program, largest_of(*program.graph)))),
+      options_of_plan_(plan_options(program, largest_of(*program.graph))),
+      plan_(graph::plan_memory(*program.graph, options_of_plan_)),
       largest_(largest_of(*program.graph)) {
+  place_states();
   for (const ProgramGroup& group : program.groups.groups) groups_[group.part.graph->name()] = &group;
 }
 
@@ -171,15 +171,118 @@ const Printer::Place& Printer::place(const Value* value) {
   return places_.emplace(value, found).first->second;
 }
 
+std::string Printer::input_place(size_t i) const {
+  if (i < program_.inputs.size()) return "in_" + program_.inputs[i];
+  return byte_offset("s", state_places_.at(i - program_.inputs.size()));
+}
+// Where an update is until the run ends, if not in the place of what it is an update of.
+std::string Printer::output_place(size_t i) const {
+  if (i < program_.outputs.size()) return "out_" + program_.outputs[i];
+  const std::optional<int64_t> next = next_places_.at(i - program_.outputs.size());
+  return next.has_value() ? byte_offset("s", *next) : input_place(program_.updates[i - program_.outputs.size()]);
+}
+bool Printer::is_users(const Place& at) const {
+  if (at.where == Where::kInput) return at.number < program_.inputs.size();
+  if (at.where != Where::kOutput) return false;
+  if (at.number < program_.outputs.size()) return true;
+  const size_t update = at.number - program_.outputs.size();
+  return !next_places_[update].has_value() && program_.updates[update] < program_.inputs.size();
+}
+
+int64_t Printer::bytes_of(const TensorInfo& info) const {
+  IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
+  for (const IntExpr& size : info.sizes) bytes = bytes * size;
+  return largest(bytes);
+}
+
+// Whether what gives the update may compute it where the input lies: nothing reads that afterwards.
+bool Printer::may_update_in_place(const Value* input, const Node& update, size_t result) const {
+  std::set<const Value*> same{input};  // and views of it
+  bool behind = false;
+  for (const Node* node : program_.graph->block()) {
+    const auto reads = [&](const Node* one) {
+      bool any = false;
+      for (const Operand& operand : one->operands())
+        operand.for_values([&](const Value* v) { any |= same.count(v) > 0; });
+      return any;
+    };
+    const auto later = program_.fusions.runs_with.find(node);
+    if (reads(node) && (behind || (later != program_.fusions.runs_with.end() && !later->second->is_before(&update)))) {
+      return false;
+    }
+    if (graph::is_view(*node) && reads(node)) same.insert(node->result());
+    if (node != &update) continue;
+    behind = true;
+    bool in_place = false;
+    for (size_t k = 0; k < node->operands().size(); ++k) {
+      bool read = false;
+      node->operand(k).for_values([&](const Value* v) { read |= same.count(v) > 0; });
+      if (!read) continue;
+      // Views may lie in another way.
+      if (!node->operand(k).is_value() || node->operand(k).value() != input) return false;
+      in_place |= options_of_plan_.may_replace(*node, result, k);
+    }
+    if (!in_place) return false;
+  }
+  return behind;
+}
+
+// Memory of what lasts from run to run, and before it of updates that are computed elsewhere first.
+void Printer::place_states() {
+  const graph::Block& block = program_.graph->block();
+  int64_t bytes = 0;
+  const auto reserve = [&](const TensorInfo& info) {
+    const int64_t place = bytes;
+    bytes += (bytes_of(info) + kAlignment - 1) / kAlignment * kAlignment;
+    return place;
+  };
+  for (size_t i = 0; i < program_.updates.size(); ++i) {
+    const Value *const input = block.input(program_.updates[i]), *const update =
+                                                                     block.outputs()[program_.outputs.size() + i]
+                                                                         .value();
+    const bool in_place = program_.fusions.groups.count(update->node()) == 0 &&
+                          may_update_in_place(input, *update->node(), update->index());
+    next_places_.push_back(in_place ? std::nullopt : std::optional<int64_t>(reserve(*input->info())));
+  }
+  next_bytes_ = bytes;
+  for (size_t i = 0; i < program_.states.size(); ++i) {
+    state_places_.push_back(reserve(*block.input(program_.inputs.size() + i)->info()));
+  }
+  state_bytes_ = bytes - next_bytes_;
+}
+
+// What a run leaves for the next, and what states begin as.
+void Printer::keep_updates() {
+  const graph::Block& block = program_.graph->block();
+  for (size_t i = 0; i < program_.updates.size(); ++i) {
+    if (!next_places_[i].has_value()) continue;
+    const TensorInfo& info = *block.input(program_.updates[i])->info();
+    IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
+    for (const IntExpr& size : info.sizes) bytes = bytes * size;
+    include("cstring");
+    line("std::memcpy(" + input_place(program_.updates[i]) + ", " + output_place(program_.outputs.size() + i) + ", " +
+         print(bytes) + ");");
+  }
+  for (size_t i = 0; i < program_.states.size(); ++i) {
+    const at::Tensor& initial = program_.states[i].initial;
+    const char* const data = static_cast<const char*>(initial.const_data_ptr());
+    const std::string to = input_place(program_.inputs.size() + i), bytes = std::to_string(initial.nbytes());
+    const bool zero = std::all_of(data, data + initial.nbytes(), [](char c) { return c == 0; });
+    include("cstring");
+    reset_ += zero ? "    std::memset(" + to + ", 0, " + bytes + ");\n"
+                   : "    std::memcpy(" + to + ", " + byte_offset("w", weight(initial)) + ", " + bytes + ");\n";
+  }
+}
+
 std::string Printer::pointer(const Value* value) {
   const Place& at = place(value);
   const TensorInfo& info = *value->info();
   const int64_t item = static_cast<int64_t>(c10::elementSize(info.dtype));
   switch (at.where) {
     case Where::kInput:
-      return byte_offset("in_" + program_.inputs[at.number], info.storage_offset * item);
+      return byte_offset(input_place(at.number), info.storage_offset * item);
     case Where::kOutput:
-      return byte_offset("out_" + program_.outputs[at.number], info.storage_offset * item);
+      return byte_offset(output_place(at.number), info.storage_offset * item);
     case Where::kArena:
       return byte_offset("m", info.storage_offset * item + at.offset);
     case Where::kWeights:
@@ -235,7 +338,7 @@ std::string Printer::tensor(const Value* value) {
     line("torch::aot::move_to(" + view + ", " + text + ");");
     return view;
   }
-  const bool moves = at.where == Where::kInput || at.where == Where::kOutput;
+  const bool moves = is_users(at);
   TensorInfo info = *value->info();
   const std::string text = pointer(value);
   tensors_[value] = tensor_count_;
@@ -379,23 +482,18 @@ std::optional<std::string> Printer::argument(const Operand& operand, const c10::
   }
 }
 
-bool Printer::kernel_call(const Node& node, std::string& why) {
-  const c10::FunctionSchema& schema = node.callable().schema();
-  const kindling::KernelName* kernel = find_kernel(functional_name(node));
-  if (kernel == nullptr) {
-    why = "no kernel for it";
-    return false;
-  }
+// Those from `first` on; nothing where one has no text, and why.
+std::optional<std::vector<std::string>> Printer::arguments(const Node& node, size_t first, std::string& why) {
   std::vector<std::string> texts;
-  const auto& arguments = schema.arguments();
-  for (size_t i = 0; i < arguments.size(); ++i) {
+  const auto& arguments = node.callable().schema().arguments();
+  for (size_t i = first; i < arguments.size(); ++i) {
     // dtype, layout, device and pin_memory are one argument in C++.
     if (i + 3 < arguments.size() && arguments[i].name() == "dtype" && arguments[i + 1].name() == "layout" &&
         arguments[i + 2].name() == "device" && arguments[i + 3].name() == "pin_memory") {
       const auto dtype = argument(node.operand(i), arguments[i]);
       if (!dtype.has_value()) {
         why = "a dtype that is no constant";
-        return false;
+        return std::nullopt;
       }
       texts.push_back("at::TensorOptions().dtype(std::optional<at::ScalarType>(" + *dtype + "))");
       i += 3;
@@ -404,13 +502,43 @@ bool Printer::kernel_call(const Node& node, std::string& why) {
     const auto text = argument(node.operand(i), arguments[i]);
     if (!text.has_value()) {
       why = "argument '" + arguments[i].name() + "' has no text";
-      return false;
+      return std::nullopt;
     }
     texts.push_back(*text);
   }
-  const std::string function = std::string("at::native::") + kernel->function;
-  include("aten/ops/" + std::string(kernel->family) + "/kernels.h");
-  families_.insert(kernel->family);
+  return texts;
+}
+
+std::string Printer::function(const kindling::KernelName& kernel) {
+  include("aten/ops/" + std::string(kernel.family) + "/kernels.h");
+  families_.insert(kernel.family);
+  return std::string("at::native::") + kernel.function;
+}
+
+// What changes some elements does so in the place of the result, which is that of the operand or a copy of it.
+bool Printer::changing_call(const Node& node, std::string& why) {
+  const kindling::KernelName *const kernel = find_changing_kernel(node), *const plain =
+                                                                             find_kernel(functional_name(node));
+  if (kernel == nullptr) return false;
+  const bool fills = plain != nullptr && plain->call == kindling::KernelCall::kFills;
+  if (fills && pointer(node.result()) != pointer(node.operand(0))) return false;
+  const auto texts = arguments(node, 1, why);
+  if (!texts.has_value()) return false;
+  copy_first(*this, node);
+  line(function(*kernel) + "(" + tensor(node.result()) + ", " + joined(*texts, ", ") + ");");
+  return true;
+}
+
+bool Printer::kernel_call(const Node& node, std::string& why) {
+  const kindling::KernelName* kernel = find_kernel(functional_name(node));
+  if (kernel == nullptr) {
+    why = "no kernel for it";
+    return false;
+  }
+  auto given = arguments(node, 0, why);
+  if (!given.has_value()) return false;
+  std::vector<std::string>& texts = *given;
+  const std::string function = this->function(*kernel);
   if (kernel->call == kindling::KernelCall::kFills) {
     for (size_t i = 0; i < node.result_count(); ++i) texts.push_back(tensor(node.result(i)));
     line(function + "(" + joined(texts, ", ") + ");");
@@ -449,8 +577,7 @@ bool Printer::kernel_call(const Node& node, std::string& why) {
     if (output == output_buffers_.end()) continue;
     const std::string bytes = names[i] + ".nbytes()";
     include("cstring");
-    line("std::memcpy(out_" + program_.outputs[output->second] + ", " + names[i] + ".const_data_ptr(), " + bytes +
-         ");");
+    line("std::memcpy(" + output_place(output->second) + ", " + names[i] + ".const_data_ptr(), " + bytes + ");");
   }
   return true;
 }
@@ -488,7 +615,8 @@ void Printer::node(const Node& node) {
   operations_ = 0;
   std::string why = "the nodes that were joined have no step";
   for (const Node* one : nodes) line("// " + graph::print_node(*one));
-  const bool done = (step != nullptr && step(*this, node)) || (nodes.size() == 1 && kernel_call(node, why));
+  const bool done = (step != nullptr && step(*this, node)) ||
+                    (nodes.size() == 1 && (changing_call(node, why) || kernel_call(node, why)));
   TORCH_CHECK_NOT_IMPLEMENTED(done, graph::print_node(node), ": ", why);
   report(nodes, node);
 }
@@ -507,6 +635,9 @@ void Printer::report(const std::vector<const Node*>& nodes, const Node& last) {
 }
 
 PrintedProgram Printer::run() {
+  static const std::set<std::string> kMembers{"Inputs", "Outputs", "Buffers", "Sizes", "Shared", "State"};
+  TORCH_CHECK_VALUE(kMembers.count(options_.class_name) == 0, "a program cannot be called ", options_.class_name,
+                    ", which is what its class calls a part of it (class_name)");
   const graph::Block& block = program_.graph->block();
   for (size_t i = 0; i < block.input_count(); ++i) places_[block.input(i)] = {Where::kInput, i};
   for (size_t i = 0; i < block.outputs().size(); ++i) {
@@ -523,6 +654,7 @@ PrintedProgram Printer::run() {
     }
   }
   TORCH_CHECK_NOT_IMPLEMENTED(missing.empty(), "nothing computes these in a compiled program:", missing);
+  keep_updates();
   PrintedProgram printed;
   printed.header = header_text();
   printed.source = source_text();

@@ -11,6 +11,7 @@
 
 #include "aten/core/tensor.h"
 #include "compile/aot/group_printer.h"
+#include "compile/aot/kernels.h"
 #include "compile/aot/prepare.h"
 #include "graph/ir/graph.h"
 #include "graph/plan/plan.h"
@@ -47,6 +48,9 @@ PrintedProgram print_program(const PreparedProgram& program, const PrintOptions&
 /// What steps (steps.h) print with.
 class Printer {
  public:
+  /// Of whatever has a place of its own, in bytes.
+  static constexpr int64_t kAlignment = 64;
+
   Printer(const PreparedProgram& program, const PrintOptions& options);
   PrintedProgram run();
 
@@ -89,7 +93,18 @@ class Printer {
   const Place& place(const graph::Value* value);
   int64_t weight(const at::Tensor& constant);
   void node(const graph::Node& node);
+  bool changing_call(const graph::Node& node, std::string& why);
   bool kernel_call(const graph::Node& node, std::string& why);
+  std::optional<std::vector<std::string>> arguments(const graph::Node& node, size_t first, std::string& why);
+  std::string function(const kindling::KernelName& kernel);
+  void place_states();
+  void keep_updates();
+  bool may_update_in_place(const graph::Value* input, const graph::Node& update, size_t result) const;
+  std::string input_place(size_t i) const;
+  std::string output_place(size_t i) const;
+  bool is_users(const Place& at) const;
+  bool is_written(size_t input) const;
+  int64_t bytes_of(const graph::TensorInfo& info) const;
   void group_step(const graph::Node& invoke);
   void report(const std::vector<const graph::Node*>& nodes, const graph::Node& last);
   std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);
@@ -98,14 +113,21 @@ class Printer {
   std::string source_text() const;
   std::string report_text() const;
   int64_t planned_bytes() const;
+  int64_t arena_bytes() const;
+  std::string states_pointer(const char* indent) const;
   std::string checks() const;
   std::string kernels_name() const { return options_.class_name + "Kernels"; }
   std::string sizes_function(const std::string& name, const graph::TensorInfo& info) const;
 
   const PreparedProgram& program_;
   const PrintOptions& options_;
+  graph::PlanOptions options_of_plan_;
   graph::Plan plan_;
   int64_t scratch_bytes_ = 0;
+  // Behind what is planned and scratch, at `s`: updates that are not computed in place, then states.
+  std::vector<std::optional<int64_t>> next_places_;  // of each update
+  std::vector<int64_t> state_places_;
+  int64_t next_bytes_ = 0, state_bytes_ = 0;
   std::map<std::string, int64_t> largest_;
   std::map<const graph::Value*, Place> places_;
   std::map<size_t, size_t> output_buffers_;         // buffer to output
@@ -119,7 +141,7 @@ class Printer {
   std::vector<at::Tensor> held_;
   std::string weights_;
   std::set<std::string> includes_, families_;
-  std::string run_, members_, initialisers_, constructor_, moves_, resizes_, report_;
+  std::string run_, members_, initialisers_, constructor_, reset_, moves_, resizes_, report_;
   size_t tensor_count_ = 0, shared_count_ = 0;
   graph::IntExpr operations_ = 0, all_operations_ = 0;
   std::vector<std::string> allocating_;

@@ -1,10 +1,12 @@
 // The files of a printed program, around its steps.
+#include <algorithm>
 #include <cctype>
 
 #include "c10/util/exception.h"
 #include "compile/aot/printer.h"
 #include "compile/aot/printing.h"
 #include "compile/aot/runtime/weights.h"
+#include "graph/passes/tensor_info.h"
 
 namespace torch::aot {
 
@@ -20,13 +22,14 @@ std::string describe(const TensorInfo& info) {
   return std::string(c10::toString(info.dtype)) + " [" + joined(sizes, ", ") + "]";
 }
 
-// The struct with a pointer for each tensor.
+// The struct with a pointer for each tensor; those that nothing writes are constant.
+template <class Written>
 std::string pointers(const char* name, const std::vector<std::string>& names, const std::vector<TensorInfo>& infos,
-                     const char* constant) {
+                     const Written& is_written) {
   std::string text = std::string("  struct ") + name + " {\n";
   for (size_t i = 0; i < names.size(); ++i) {
-    text += std::string("    ") + constant + element_type(infos[i].dtype) + "* " + names[i] + ";  ///< " +
-            describe(infos[i]) + "\n";
+    text += std::string("    ") + (is_written(i) ? "" : "const ") + element_type(infos[i].dtype) + "* " + names[i] +
+            ";  ///< " + describe(infos[i]) + "\n";
   }
   return text + "  };\n";
 }
@@ -36,19 +39,36 @@ std::string include_line(const std::string& path) {
   return "#include " + (system ? "<" + path + ">" : "\"" + path + "\"") + "\n";
 }
 
+// The user's.
 std::vector<TensorInfo> input_infos(const PreparedProgram& program) {
   std::vector<TensorInfo> infos;
-  const graph::Block& block = program.graph->block();
-  for (size_t i = 0; i < block.input_count(); ++i) infos.push_back(*block.input(i)->info());
+  for (size_t i = 0; i < program.inputs.size(); ++i) infos.push_back(*program.graph->block().input(i)->info());
   return infos;
 }
 std::vector<TensorInfo> output_infos(const PreparedProgram& program) {
   std::vector<TensorInfo> infos;
-  for (const graph::Operand& output : program.graph->block().outputs()) infos.push_back(*output.value()->info());
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    infos.push_back(*program.graph->block().outputs()[i].value()->info());
+  }
   return infos;
+}
+// Those that last from run to run.
+std::vector<TensorInfo> state_infos(const PreparedProgram& program) {
+  std::vector<TensorInfo> infos;
+  for (const ProgramState& state : program.states) infos.push_back(graph::info_of(state.initial));
+  return infos;
+}
+std::vector<std::string> state_names(const PreparedProgram& program) {
+  std::vector<std::string> names;
+  for (const ProgramState& state : program.states) names.push_back(state.name);
+  return names;
 }
 
 }  // namespace
+
+bool Printer::is_written(size_t input) const {
+  return std::find(program_.updates.begin(), program_.updates.end(), input) != program_.updates.end();
+}
 
 // The sizes of an input or output; a function of the symbols where it depends on them.
 std::string Printer::sizes_function(const std::string& name, const TensorInfo& info) const {
@@ -63,12 +83,13 @@ std::string Printer::sizes_function(const std::string& name, const TensorInfo& i
 }
 
 std::string Printer::header_text() const {
-  const std::vector<TensorInfo> inputs = input_infos(program_), outputs = output_infos(program_);
+  const std::vector<TensorInfo> inputs = input_infos(program_), outputs = output_infos(program_),
+                                states = state_infos(program_);
   const std::string& name = options_.class_name;
   std::string includes = "#include <array>\n";
-  for (const auto* infos : {&inputs, &outputs}) {
+  for (const auto* infos : {&inputs, &outputs, &states}) {
     for (const TensorInfo& info : *infos) {
-      TORCH_CHECK_VALUE(element_type(info.dtype)[0] != '\0', "a program with an input or output of dtype ",
+      TORCH_CHECK_VALUE(element_type(info.dtype)[0] != '\0', "a program with an input, output or buffer of dtype ",
                         c10::toString(info.dtype), " cannot be compiled ahead of time");
       if (c10::isComplexType(info.dtype) && includes.find("complex") == std::string::npos) {
         includes += "#include <complex>\n";
@@ -77,6 +98,8 @@ std::string Printer::header_text() const {
   }
   includes +=
       "#include <cstddef>\n#include <cstdint>\n#include <memory>\n\n#include \"compile/aot/runtime/weights.h\"\n";
+  bool changes_inputs = false;
+  for (size_t i = 0; i < inputs.size(); ++i) changes_inputs |= is_written(i);
   std::string text =
       "// Made from a model by kindling_program. One instance serves one call at a time; any number of\n"
       "// instances share their weights.\n//\n";
@@ -93,12 +116,22 @@ std::string Printer::header_text() const {
     }
     text += "  };\n";
   }
-  text += "  /// Dense, row-major.\n" + pointers("Inputs", program_.inputs, inputs, "const ");
-  text += "  /// The same; they overlap nothing else.\n" + pointers("Outputs", program_.outputs, outputs, "");
+  const auto all = [](size_t) { return true; };
+  text += std::string("  /// Dense, row-major.") +
+          (changes_inputs ? " Those that are not constant are changed; they overlap nothing else.\n" : "\n") +
+          pointers("Inputs", program_.inputs, inputs, [&](size_t i) { return is_written(i); });
+  text += "  /// The same; they overlap nothing else.\n" + pointers("Outputs", program_.outputs, outputs, all);
+  if (!states.empty()) {
+    text += "  /// What a run leaves for the next one. Dense, row-major.\n" +
+            pointers("Buffers", state_names(program_), states, all);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) text += sizes_function(program_.inputs[i], inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) text += sizes_function(program_.outputs[i], outputs[i]);
-  text += "\n  static constexpr size_t kArenaBytes = " + std::to_string(planned_bytes() + scratch_bytes_) +
-          ";\n  static constexpr size_t kWeightBytes = " + std::to_string(weights_.size()) + ";\n";
+  text += "\n  static constexpr size_t kArenaBytes = " + std::to_string(arena_bytes()) + ";\n" +
+          (states.empty() ? ""
+                          : "  /// At the end of the arena: the buffers.\n  static constexpr size_t kBufferBytes = " +
+                                std::to_string(state_bytes_) + ";\n") +
+          "  static constexpr size_t kWeightBytes = " + std::to_string(weights_.size()) + ";\n";
   text += "\n  /// The weights, laid out for the kernels.\n  class Shared;\n";
   if (options_.embed_weights) {
     text +=
@@ -113,14 +146,21 @@ std::string Printer::header_text() const {
   text +=
       "  /// `arena`: kArenaBytes that nothing else uses while the program lives, 64-byte aligned; null for memory of "
       "its\n"
-      "  /// own.\n  explicit " +
-      name + "(std::shared_ptr<const Shared> shared" + (options_.embed_weights ? " = share()" : "") +
+      "  /// own." +
+      (states.empty() ? std::string() : " The buffers are what the model has.") + "\n  explicit " + name +
+      "(std::shared_ptr<const Shared> shared" + (options_.embed_weights ? " = share()" : "") +
       ", void* arena = nullptr);\n  ~" + name + "();\n  " + name + "(" + name + "&&) noexcept;\n  " + name +
       "& operator=(" + name + "&&) noexcept;\n\n";
   text += "  /// Writes the outputs. Throws std::invalid_argument for null or misaligned pointers";
   text += largest_.empty() ? ".\n" : " and sizes out of their\n  /// ranges.\n";
   text += std::string("  void run(") + (largest_.empty() ? "" : "const Sizes& sizes, ") +
           "const Inputs& inputs, const Outputs& outputs);\n";
+  if (!states.empty()) {
+    text +=
+        "  /// The buffers as they are now; the caller may read and write them between runs.\n  Buffers buffers() "
+        "const;\n"
+        "  /// Makes them what they were before the first run.\n  void reset();\n";
+  }
   text += "\n private:\n  struct State;\n  std::unique_ptr<State> state_;\n};\n\n}  // namespace " +
           options_.name_space + "\n";
   return text;
@@ -136,16 +176,28 @@ std::string Printer::checks() const {
             ");\n";
   }
   const auto pointers = [&](const std::vector<std::string>& names, const std::vector<TensorInfo>& infos,
-                            const char* structure, const char* prefix, const char* type) {
+                            const char* structure, const char* prefix, const auto& is_written) {
     for (size_t i = 0; i < names.size(); ++i) {
+      const std::string type = is_written(i) ? "char*" : "const char*";
       text += std::string("  torch::aot::check_pointer(") + program + ", " + quoted(names[i]) + ", " + structure + "." +
               names[i] + ", " + std::to_string(c10::elementSize(infos[i].dtype)) + ");\n  [[maybe_unused]] " + type +
               "const " + prefix + names[i] + " = reinterpret_cast<" + type + ">(" + structure + "." + names[i] + ");\n";
     }
   };
-  pointers(program_.inputs, input_infos(program_), "inputs", "in_", "const char*");
-  pointers(program_.outputs, output_infos(program_), "outputs", "out_", "char*");
+  pointers(program_.inputs, input_infos(program_), "inputs", "in_", [&](size_t i) { return is_written(i); });
+  pointers(program_.outputs, output_infos(program_), "outputs", "out_", [](size_t) { return true; });
   return text;
+}
+
+int64_t Printer::arena_bytes() const {
+  const int64_t lasting = next_bytes_ + state_bytes_, computed = planned_bytes() + scratch_bytes_;
+  return lasting == 0 ? computed : (computed + kAlignment - 1) / kAlignment * kAlignment + lasting;
+}
+// A line that says where what lasts is, where there is any.
+std::string Printer::states_pointer(const char* indent) const {
+  if (next_bytes_ + state_bytes_ == 0) return "";
+  return std::string(indent) + "[[maybe_unused]] char* const s = m + " +
+         std::to_string(arena_bytes() - next_bytes_ - state_bytes_) + ";\n";
 }
 
 std::string Printer::source_text() const {
@@ -176,7 +228,12 @@ std::string Printer::source_text() const {
       quoted(name) +
       ", memory, kArenaBytes) {\n    [[maybe_unused]] const char* const w = shared->w;\n"
       "    [[maybe_unused]] char* const m = arena.data();\n" +
-      constructor_ + "  }\n";
+      states_pointer("    ") + constructor_ + (reset_.empty() ? "" : "    reset();\n") + "  }\n";
+  if (!reset_.empty()) {
+    text +=
+        "  void reset() {\n    [[maybe_unused]] const char* const w = shared->w;\n    char* const m = arena.data();\n" +
+        states_pointer("    ") + reset_ + "  }\n";
+  }
   text += "  std::shared_ptr<const Shared> shared;\n  torch::aot::Arena arena;\n";
   if (tensor_count_ > 0) text += "  at::Tensor t[" + std::to_string(tensor_count_) + "];\n";
   text += "};\n\n";
@@ -203,8 +260,21 @@ std::string Printer::source_text() const {
   text +=
       "  [[maybe_unused]] State& state = *state_;\n  [[maybe_unused]] const Shared& shared = *state.shared;\n"
       "  [[maybe_unused]] const char* const w = shared.w;\n  [[maybe_unused]] char* const m = state.arena.data();\n";
+  text += states_pointer("  ");
   if (tensor_count_ > 0) text += "  at::Tensor* const t = state.t;\n";
-  return text + moves_ + resizes_ + run_ + "}\n\n}  // namespace " + options_.name_space + "\n";
+  text += moves_ + resizes_ + run_ + "}\n";
+  if (!program_.states.empty()) {
+    std::vector<std::string> pointers;
+    const std::vector<TensorInfo> infos = state_infos(program_);
+    for (size_t i = 0; i < infos.size(); ++i) {
+      pointers.push_back(std::string("reinterpret_cast<") + element_type(infos[i].dtype) + "*>(" +
+                         input_place(program_.inputs.size() + i) + ")");
+    }
+    text += "\n" + name + "::Buffers " + name + "::buffers() const {\n  char* const m = state_->arena.data();\n" +
+            states_pointer("  ") + "  return " + braces(pointers) + ";\n}\nvoid " + name +
+            "::reset() {\n  state_->reset();\n}\n";
+  }
+  return text + "\n}  // namespace " + options_.name_space + "\n";
 }
 
 std::string Printer::report_text() const {
@@ -218,12 +288,22 @@ std::string Printer::report_text() const {
       text += "  " + symbol + " within [" + std::to_string(range.min) + ", " + std::to_string(range.max) + "]\n";
     }
   }
+  if (!program_.updates.empty()) text += "changes\n";
+  for (size_t i = 0; i < program_.updates.size(); ++i) {
+    const size_t input = program_.updates[i];
+    const bool user = input < program_.inputs.size();
+    text += "  " + (user ? program_.inputs[input] : program_.states[input - program_.inputs.size()].name) + ": " +
+            describe(*program_.graph->block().input(input)->info()) + (user ? ", an input" : "") +
+            (next_places_[i].has_value() ? "" : ", in place") + "\n";
+  }
   text += "\narena: " + std::to_string(plan_.layout.bytes) + " bytes (no plan has less than " +
           std::to_string(plan_.layout.lower_bound) +
           "; one tensor beside the other: " + std::to_string(plan_.unshared_bytes) + "), and " +
-          std::to_string(scratch_bytes_) +
-          " that one step uses at a time\nweights: " + std::to_string(weights_.size()) +
-          " bytes\noperations: " + all_operations_.str() + "\n";
+          std::to_string(scratch_bytes_) + " that one step uses at a time\n" +
+          (program_.updates.empty() ? ""
+                                    : "buffers that last: " + std::to_string(state_bytes_) + " bytes, and " +
+                                          std::to_string(next_bytes_) + " of what is computed beside them\n") +
+          "weights: " + std::to_string(weights_.size()) + " bytes\noperations: " + all_operations_.str() + "\n";
   std::vector<std::string> families(families_.begin(), families_.end());
   text += "families of operators: " + (families.empty() ? "none" : joined(families, " ")) + "\n";
   text += "matrices and filters: " + stored_type() + "\npasses: " + joined(program_.notes, ", ") + "\n";

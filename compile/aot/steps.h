@@ -19,6 +19,9 @@ bool convolution_step(Printer& printer, const graph::Node& node);
 /// linear, mm and addmm with a constant matrix, and groups that begin with one.
 bool product_step(Printer& printer, const graph::Node& node);
 
+/// Prints a copy of the first operand into the result's place, where that is another one.
+void copy_first(Printer& printer, const graph::Node& node);
+
 /// That of "linear"; null where there is none.
 Step find_step(std::string_view op);
 

@@ -110,13 +110,9 @@ class Planning {
       if (std::any_of(own.begin(), own.end(), [&](size_t buffer) { return at[buffer] == *place; })) return std::nullopt;
     }
     for (const Operand& operand : node.operands()) {
-      if (!operand.is_value()) {
-        if (operand.is_list()) return std::nullopt;
-        continue;
-      }
-      const std::vector<size_t> all = plan_.values.at(operand.value());
+      const std::vector<size_t> all = buffers(operand);
       if (std::none_of(all.begin(), all.end(), [&](size_t buffer) { return at[buffer] == *place; })) continue;
-      const TensorInfo* const info = operand.value()->info();
+      const TensorInfo* const info = operand.is_value() ? operand.value()->info() : nullptr;
       if (info == nullptr || !(info->sizes == wanted.sizes) || !(info->strides == wanted.strides) ||
           !(info->storage_offset == wanted.storage_offset) ||
           c10::elementSize(info->dtype) != c10::elementSize(wanted.dtype)) {

@@ -30,6 +30,11 @@ constexpr int64_t greatest(int64_t a, int64_t b) {
   return a < b ? b : a;
 }
 
+/// Where a slice begins, or a place is, of a dimension of `size`: negative ones count from the end.
+constexpr int64_t slice_start(int64_t start, int64_t size) {
+  return greatest(0, least(start < 0 ? start + size : start, size));
+}
+
 /// Memory that a program computes in, 64-byte aligned: the caller's, or its own.
 class Arena {
  public:

@@ -22,6 +22,14 @@ void check_sizes(const char* program, const char* name, const at::Tensor& t, at:
                     t.sizes());
 }
 
+void copy_back(const at::Tensor& input, const at::Tensor& dense) {
+  if (input.is_same(dense)) {
+    input.unsafeGetTensorImpl()->bump_version();
+  } else {
+    at::Tensor(input).copy_(dense);
+  }
+}
+
 at::Tensor new_output(at::IntArrayRef sizes, at::ScalarType dtype) {
   return at::empty_contiguous(sizes, dtype);
 }

@@ -109,9 +109,13 @@ Output::~Output() {
   ::operator delete (data_, std::align_val_t{64});
 }
 
-int Output::compare(const char* name, Element element, const char* expected, double tolerance) const {
-  const size_t item = size_of(element), count = bytes_ / item;
-  const char* got = static_cast<const char*>(data_);
+void Output::fill(const char* numbers) {
+  std::memcpy(data_, numbers, bytes_);
+}
+
+int compare(const char* name, const void* data, size_t bytes, Element element, const char* expected, double tolerance) {
+  const size_t item = size_of(element), count = bytes / item;
+  const char* got = static_cast<const char*>(data);
   double largest = 0, worst = 0;
   for (size_t i = 0; i < count; ++i) {
     const double want = std::fabs(value_at(element, expected + i * item));
@@ -129,20 +133,24 @@ int Output::compare(const char* name, Element element, const char* expected, dou
     }
     worst = std::max(worst, difference);
   }
+  std::printf("%s: %zu elements, the largest %.6g, the largest difference %.3g\n", name, count, largest, worst);
+  return 0;
+}
+
+int Output::compare(const char* name, Element element, const char* expected, double tolerance) const {
   if (!border_is_whole(data_, bytes_)) {
     std::printf("%s: written beyond its %zu bytes\n", name, bytes_);
     return 1;
   }
-  std::printf("%s: %zu elements, the largest %.6g, the largest difference %.3g\n", name, count, largest, worst);
-  return 0;
+  return aot::compare(name, data_, bytes_, element, expected, tolerance);
 }
 
 TestArena::TestArena(size_t bytes) : data_(static_cast<char*>(new_memory(bytes))), bytes_(bytes) {}
 TestArena::~TestArena() {
   ::operator delete (data_, std::align_val_t{64});
 }
-void TestArena::spoil() {
-  std::memset(data_, kSpoiled, bytes_);
+void TestArena::spoil(size_t kept) {
+  std::memset(data_, kSpoiled, bytes_ - kept);
 }
 int TestArena::overrun() const {
   if (border_is_whole(data_, bytes_)) return 0;

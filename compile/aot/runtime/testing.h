@@ -25,6 +25,10 @@ enum class Element : uint8_t {
   kComplexDouble
 };
 
+/// 0 where every number is within `tolerance` times the largest of `expected` (0: has the same bits, or both are NaN);
+/// else 1, and a line that says what differs. Prints the largest difference.
+int compare(const char* name, const void* got, size_t bytes, Element element, const char* expected, double tolerance);
+
 /// Memory that is filled with what no program expects, with a border behind it.
 class Output {
  public:
@@ -36,8 +40,9 @@ class Output {
   T* as() const {
     return static_cast<T*>(data_);
   }
-  /// 0 where every number is within `tolerance` times the largest of `expected` (0: has the same bits, or both are
-  /// NaN), and nothing was written behind; else 1, and a line that says what differs. Prints the largest difference.
+  /// Other numbers, as many bytes.
+  void fill(const char* numbers);
+  /// compare() of it; 1 also where something was written behind it.
   int compare(const char* name, Element element, const char* expected, double tolerance) const;
 
  private:
@@ -53,8 +58,8 @@ class TestArena {
   TestArena(const TestArena&) = delete;
   TestArena& operator=(const TestArena&) = delete;
   void* data() const { return data_; }
-  /// Fills it with NaN.
-  void spoil();
+  /// Fills it with NaN, but the last `kept` bytes.
+  void spoil(size_t kept = 0);
   /// 1, and a line, where something was written behind it.
   int overrun() const;
 
