@@ -54,7 +54,7 @@ struct Windows {
       for (int64_t j = 0; j < w.runs; ++j) {
         const float* from[kRows];
         const int64_t down = i * c.dilation[1], right = j * c.dilation[2], offset = (down * width + right) * channels;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
         for (int r = 0; r < kRows; ++r) from[r] = corner[r] + offset;
         if (!whole) {
           bool any = false;

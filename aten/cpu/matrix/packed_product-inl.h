@@ -19,7 +19,7 @@ struct Rows {
   template <int kRows, class Run, class Skip>
   HWY_INLINE void Visit(int64_t first, const Run& run, const Skip& skip) const {
     const float* from[kRows];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) from[r] = x + (first + r) * k;
     run(from, k);
   }

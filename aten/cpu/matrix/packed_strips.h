@@ -3,11 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 
 // How packed layers hold their weights: output channels are cut into strips, whose numbers lie side by side.
 
 namespace at::matrix::internal {
+
+/// Memory, 64-byte aligned. Large blocks lie in large pages where the system has them: weights are read once a run,
+/// each page anew. Throws std::bad_alloc.
+void* new_packed(size_t bytes);
+void delete_packed(void* memory);
 
 /// Numbers, 64-byte aligned, uninitialised. Not of the caching allocator, which programs that do nothing else need not
 /// link.
@@ -15,14 +19,12 @@ template <class T>
 class Aligned {
  public:
   /// Throws std::bad_alloc.
-  explicit Aligned(int64_t count)
-      : data_(static_cast<T*>(::operator new(static_cast<size_t>(count) * sizeof(T), kAlignment))) {}
+  explicit Aligned(int64_t count) : data_(static_cast<T*>(new_packed(static_cast<size_t>(count) * sizeof(T)))) {}
   T* data() const { return data_.get(); }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
   struct Free {
-    void operator()(T* p) const { ::operator delete(p, kAlignment); }
+    void operator()(T* p) const { delete_packed(p); }
   };
   std::unique_ptr<T, Free> data_;
 };

@@ -22,14 +22,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// A strip has so many vectors of output channels, and tiles as many rows as there are registers for. One row alone
+// A strip has so many vectors of output channels, and tiles as many rows as there are registers for: few vectors and many
+// rows, because each vector of weights comes from the second cache, and the first time from further away. One row alone
 // takes several strips at a time, whose sums hide the latency of a multiply-add.
-#if HWY_TARGET <= HWY_AVX3 && !KINDLING_FEW_TILES
-constexpr int kStripVectors = 4, kStripsAtOnce = 2;
-#else
 constexpr int kStripVectors = 2, kStripsAtOnce = 4;
-#endif
+#if HWY_TARGET <= HWY_AVX3 && !KINDLING_FEW_TILES
+constexpr int kTall = 12, kLow = 4;
+#else
 constexpr int kTall = 6, kLow = 4;
+#endif
 
 HWY_INLINE int64_t Lanes() {
   return static_cast<int64_t>(hn::Lanes(D()));
@@ -57,17 +58,28 @@ HWY_INLINE V LoadWeights(const int8_t* from) {
   return hn::ConvertTo(D(), hn::PromoteTo(hn::RebindToSigned<D>(), hn::LoadU(bytes, from)));
 }
 
+// What is fetched meanwhile: the weights that come next lie further away than the second cache. `step` bytes for each
+// number of a row.
+struct Ahead {
+  const char* at;
+  int64_t step;
+};
+
 // sums[r][v] += from[r][k] b[k][v] for k < n. Returns what lies behind b.
 template <int kRows, int kWide, class T>
 HWY_INLINE const T* Accumulate(const float* const (&from)[kRows], int64_t n, const T* HWY_RESTRICT b,
-                               V (&sums)[kRows][kWide]) {
+                               V (&sums)[kRows][kWide], Ahead& ahead) {
   const D d;
   const int64_t lanes = Lanes();
   for (int64_t k = 0; k < n; ++k, b += kWide * lanes) {
+#if HWY_TARGET <= HWY_AVX3 && !KINDLING_FEW_TILES
+    __builtin_prefetch(ahead.at, 0, 2);
+    ahead.at += ahead.step;
+#endif
     V right[kWide];
 #pragma GCC unroll 4
     for (int v = 0; v < kWide; ++v) right[v] = LoadWeights(b + v * lanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
       const V value = hn::Set(d, from[r][k]);
 #pragma GCC unroll 4
@@ -128,23 +140,27 @@ HWY_INLINE void StoreRow(const PackedLayer& l, const V (&sums)[kWide], V low, V 
 // kRows rows from `first` on, one strip. Source::Visit<kRows>(first, f) calls f(from, n, skipped) for the runs of
 // numbers that the rows have: n from each of `from`; of those that it leaves out, which are zeros, it says how many.
 template <int kRows, int kWide, class T, class Source>
-HWY_NOINLINE void MultiplyTile(const Source& source, const PackedLayer& l, int64_t first, int64_t channel) {
+HWY_NOINLINE void MultiplyTile(const Source& source, const PackedLayer& l, int64_t first, int64_t channel,
+                               Ahead& ahead) {
   const D d;
   const int64_t lanes = Lanes();
   V sums[kRows][kWide];
 #pragma GCC unroll 4
   for (int v = 0; v < kWide; ++v) {
     const V bias = Begin<T>(l, channel + v * lanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) sums[r][v] = bias;
   }
   const T* b = static_cast<const T*>(l.weights) + channel * l.numbers;
   source.template Visit<kRows>(
-      first, [&](const float* const(&from)[kRows], int64_t n) { b = Accumulate(from, n, b, sums); },
-      [&](int64_t n) { b += n * kWide * lanes; });
+      first, [&](const float* const(&from)[kRows], int64_t n) { b = Accumulate(from, n, b, sums, ahead); },
+      [&](int64_t n) {
+        b += n * kWide * lanes;
+        ahead.at += n * ahead.step;
+      });
   const V low = hn::Set(d, l.low), high = hn::Set(d, l.high);
   int64_t at = first * l.channels + channel;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r, at += l.channels) {
 #pragma GCC unroll 4
     for (int v = 0; v < kWide; ++v) sums[r][v] = Scaled<T>(sums[r][v], l, channel + v * lanes);
@@ -185,24 +201,40 @@ HWY_NOINLINE void MultiplyRow(const Source& source, const PackedLayer& l, int64_
   }
 }
 
-// How a number of rows is cut: into tall tiles, then low ones, then rows that are left.
+// How a number of rows is cut: into tall tiles, then low ones, then one of what is left, while the weights are near; or
+// else rows alone.
 struct RowCut {
-  int64_t tall, low;  // tiles
+  int64_t tall, low, rest;  // tiles, tiles, rows
+  int64_t rows() const { return tall * kTall + low * kLow + rest; }
 };
 HWY_INLINE RowCut CutRows(int64_t rows) {
   const int64_t tall = rows / kTall, left = rows % kTall;
-  if (KINDLING_FEW_TILES || left < 2) return {tall, 0};
-  if (left >= kLow) return {tall, 1};
+  if (KINDLING_FEW_TILES) return {tall, 0, 0};
+#if HWY_TARGET <= HWY_AVX3
+  return {tall, left / kLow, rows == 1 ? 0 : left % kLow};
+#else
+  if (left < 2) return {tall, 0, 0};
+  if (left >= kLow) return {tall, 1, 0};
   // Two low ones are faster than a tall one and several rows alone.
-  return tall > 0 ? RowCut{tall - 1, 2} : RowCut{0, 0};
+  return tall > 0 ? RowCut{tall - 1, 2, 0} : RowCut{0, 0, 0};
+#endif
 }
 
 template <int kWide, class T, class Source>
 HWY_INLINE void MultiplyTiles(const Source& source, const PackedLayer& l, int64_t begin, RowCut cut, int64_t channel) {
   int64_t row = begin;
-  for (int64_t i = 0; i < cut.tall; ++i, row += kTall) MultiplyTile<kTall, kWide, T>(source, l, row, channel);
+  // The next strip, shared out among the tiles of this one.
+  const int64_t bytes = kWide * Lanes() * static_cast<int64_t>(sizeof(T));
+  Ahead ahead{static_cast<const char*>(l.weights) + (channel * static_cast<int64_t>(sizeof(T)) + bytes) * l.numbers,
+              bytes / (cut.tall + cut.low + 1) + 1};
+  for (int64_t i = 0; i < cut.tall; ++i, row += kTall) MultiplyTile<kTall, kWide, T>(source, l, row, channel, ahead);
 #if !KINDLING_FEW_TILES
-  for (int64_t i = 0; i < cut.low; ++i, row += kLow) MultiplyTile<kLow, kWide, T>(source, l, row, channel);
+  for (int64_t i = 0; i < cut.low; ++i, row += kLow) MultiplyTile<kLow, kWide, T>(source, l, row, channel, ahead);
+#if HWY_TARGET <= HWY_AVX3
+  if (cut.rest == 3) MultiplyTile<3, kWide, T>(source, l, row, channel, ahead);
+  if (cut.rest == 2) MultiplyTile<2, kWide, T>(source, l, row, channel, ahead);
+  if (cut.rest == 1) MultiplyTile<1, kWide, T>(source, l, row, channel, ahead);
+#endif
 #endif
 }
 
@@ -211,40 +243,20 @@ template <class T, class Source>
 HWY_INLINE void Multiply(const Source& source, const PackedLayer& l, int64_t begin, int64_t end, int64_t first_strip,
                          int64_t last_strip) {
   const int64_t strip = Strip();
+  // The last strip of all may have one vector.
+  const int64_t whole = KINDLING_FEW_TILES ? last_strip : HWY_MIN(last_strip, (l.channels + Lanes() - 1) / strip);
   const RowCut cut = CutRows(end - begin);
-  for (int64_t s = first_strip; s < last_strip; ++s) {
-    const int64_t channel = s * strip, vectors = (l.channels - channel + Lanes() - 1) / Lanes();
-    if (KINDLING_FEW_TILES || vectors >= kStripVectors) {
-      MultiplyTiles<kStripVectors, T>(source, l, begin, cut, channel);
+  for (int64_t s = first_strip; s < whole; ++s) MultiplyTiles<kStripVectors, T>(source, l, begin, cut, s * strip);
 #if !KINDLING_FEW_TILES
-    } else if (kStripVectors == 4 && vectors == 3) {
-      MultiplyTiles<3, T>(source, l, begin, cut, channel);
-    } else if (kStripVectors == 4 && vectors == 2) {
-      MultiplyTiles<2, T>(source, l, begin, cut, channel);
-    } else {
-      MultiplyTiles<1, T>(source, l, begin, cut, channel);
+  if (whole < last_strip) MultiplyTiles<1, T>(source, l, begin, cut, whole * strip);
 #endif
-    }
-  }
-  int64_t row = begin + cut.tall * kTall + cut.low * kLow;
-  for (; row < end; ++row) {
+  for (int64_t row = begin + cut.rows(); row < end; ++row) {
     int64_t s = first_strip;
-    const int64_t whole = KINDLING_FEW_TILES ? last_strip : HWY_MIN(last_strip, l.channels / strip);
     for (; s + kStripsAtOnce <= whole; s += kStripsAtOnce)
       MultiplyRow<kStripsAtOnce, kStripVectors, T>(source, l, row, s * strip);
     for (; s < whole; ++s) MultiplyRow<1, kStripVectors, T>(source, l, row, s * strip);
 #if !KINDLING_FEW_TILES
-    if (s == last_strip) continue;
-    const int64_t channel = s * strip, vectors = (l.channels - channel + Lanes() - 1) / Lanes();
-    if (vectors == kStripVectors) {
-      MultiplyRow<1, kStripVectors, T>(source, l, row, channel);
-    } else if (kStripVectors == 4 && vectors == 3) {
-      MultiplyRow<1, 3, T>(source, l, row, channel);
-    } else if (kStripVectors == 4 && vectors == 2) {
-      MultiplyRow<1, 2, T>(source, l, row, channel);
-    } else {
-      MultiplyRow<1, 1, T>(source, l, row, channel);
-    }
+    if (whole < last_strip) MultiplyRow<1, 1, T>(source, l, row, whole * strip);
 #endif
   }
 }

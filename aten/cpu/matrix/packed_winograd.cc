@@ -80,19 +80,20 @@ void TransformTilesIn(const WinogradBlock& b, int64_t begin, int64_t end) {
 
 // kRows tiles of a strip, one place.
 template <int kRows, int kWide>
-HWY_INLINE void ProductTile(const float* x, int64_t depth, const float* weights, float* y, int64_t y_row) {
+HWY_INLINE void ProductTile(const float* x, int64_t depth, const float* weights, float* y, int64_t y_row,
+                            Ahead& ahead) {
   const D d;
   const int64_t lanes = Lanes();
   const float* from[kRows];
   V sums[kRows][kWide];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r) {
     from[r] = x + r * depth;
 #pragma GCC unroll 4
     for (int v = 0; v < kWide; ++v) sums[r][v] = hn::Zero(d);
   }
-  Accumulate(from, depth, weights, sums);
-#pragma GCC unroll 8
+  Accumulate(from, depth, weights, sums, ahead);
+#pragma GCC unroll 12
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < kWide; ++v) hn::StoreU(sums[r][v], d, y + r * y_row + v * lanes);
@@ -101,17 +102,21 @@ HWY_INLINE void ProductTile(const float* x, int64_t depth, const float* weights,
 template <int kWide>
 HWY_NOINLINE void ProductStrip(const float* x, int64_t tiles, int64_t depth, const float* weights, float* y,
                                int64_t y_row) {
-  const auto rows = [&](auto count) {
+  // The next strip.
+  const int64_t bytes = kWide * Lanes() * static_cast<int64_t>(sizeof(float));
+  Ahead ahead{reinterpret_cast<const char*>(weights) + bytes * depth, bytes * kTall / (tiles + kTall) + 1};
+  const auto rows = [&](auto count, int64_t begin, int64_t end) {
     constexpr int kRows = decltype(count)::value;
     // The last ones are computed twice where they are fewer.
-    for (int64_t t = 0; t < tiles; t += kRows) {
-      const int64_t at = HWY_MIN(t, tiles - kRows);
-      ProductTile<kRows, kWide>(x + at * depth, depth, weights, y + at * y_row, y_row);
+    for (int64_t t = begin; t < end; t += kRows) {
+      const int64_t at = HWY_MIN(t, end - kRows);
+      ProductTile<kRows, kWide>(x + at * depth, depth, weights, y + at * y_row, y_row, ahead);
     }
   };
-  if (tiles >= kTall && !(tiles == 2 * kLow)) return rows(std::integral_constant<int, kTall>());
-  if (tiles >= kLow) return rows(std::integral_constant<int, kLow>());
-  rows(std::integral_constant<int, 1>());
+  if (tiles < kLow) return rows(std::integral_constant<int, 1>(), 0, tiles);
+  const int64_t tall = tiles == 2 * kLow ? 0 : tiles / kTall * kTall;
+  rows(std::integral_constant<int, kTall>(), 0, tall);
+  rows(std::integral_constant<int, kLow>(), tall, tiles);
 }
 
 // Places [begin, end) of all tiles.
@@ -126,12 +131,6 @@ void MultiplyPlaces(const WinogradBlock& b, int64_t begin, int64_t end) {
       const int64_t vectors = (c.out_channels - channel) / lanes;
       if (vectors >= kStripVectors) {
         ProductStrip<kStripVectors>(x, b.tiles, c.in_channels, w, y + channel, c.out_channels);
-#if HWY_TARGET <= HWY_AVX3 && !KINDLING_FEW_TILES
-      } else if (vectors == 3) {
-        ProductStrip<3>(x, b.tiles, c.in_channels, w, y + channel, c.out_channels);
-      } else if (vectors == 2) {
-        ProductStrip<2>(x, b.tiles, c.in_channels, w, y + channel, c.out_channels);
-#endif
       } else {
         ProductStrip<1>(x, b.tiles, c.in_channels, w, y + channel, c.out_channels);
       }

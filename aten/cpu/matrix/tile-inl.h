@@ -90,7 +90,8 @@ HWY_NOINLINE void RunTile(const Tile<T>& t) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       row[v] = hn::Load(d, b + v * lanes);
-      hwy::Prefetch(b + (8 * kVectors + v) * lanes);
+      // With many registers the loads are few, and the second cache's own fetching keeps up.
+      if (HWY_TARGET > HWY_AVX3) hwy::Prefetch(b + (8 * kVectors + v) * lanes);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kTileRows; ++r) {
