@@ -283,15 +283,19 @@ struct Tape::Impl {
       row_buffers.push_back(add_buffer(elements * static_cast<int64_t>(c10::elementSize(dtype))));
       return operands.size() + row_buffers.size() - 1;
     };
+    const bool alone = group.outputs.size() == 1 && group.outputs[0].value.kind == Ref::Kind::kRow;
+    // Where nothing comes behind it, in the output's memory, which is fetched while the row is being made.
+    const bool in_output = alone && r.dtype == type;
     const size_t own = buffer(type), narrow = r.dtype == type ? own : buffer(r.dtype);
     if (r.operand.kind == Ref::Kind::kInput && operands[r.operand.index].dtype == type &&
         !is_same(operands[r.operand.index].access)) {
       row_source = r.operand.index;
     } else {
+      if (in_output) row_source = group.inputs.size();
       first.outputs.push_back({r.operand, type});
-      first.output_places.push_back(own);
+      first.output_places.push_back(in_output ? group.inputs.size() : own);
     }
-    if (group.outputs.size() == 1 && group.outputs[0].value.kind == Ref::Kind::kRow) {
+    if (alone) {
       row_target = group.inputs.size();
       before = made(std::move(first), options);
       return;
