@@ -226,6 +226,36 @@ TEST(Prepare, SaysWhatItRefuses) {
   EXPECT_TRUE(contains(header, "kArenaBytes = 0"));  // the output is the caller's
 }
 
+// What is no tensor is a constant of the class.
+TEST(Print, OutputsThatAreNumbers) {
+  ExportedProgram p = program(R"(graph f(%x: Tensor<Float, cpu, [s0, 2], [2, 1]>) {
+    %0: Tensor = aten::neg(%x)
+    %1: int = aten::sym_size.int(%x, 0)
+    return 7, %0, %1, None, 0.5, True
+  })");
+  PrepareOptions options;
+  options.largest["s0"] = 5;
+  const PreparedProgram prepared = prepare(p, options);
+  EXPECT_EQ(prepared.outputs, std::vector<std::string>{"output1"});
+  const PrintedProgram printed = print_program(prepared, {});
+  EXPECT_EQ(lines_with(printed.header, "static constexpr int64_t output"),
+            "  static constexpr int64_t output0([[maybe_unused]] const Sizes& sizes) {\n"
+            "  static constexpr int64_t output2([[maybe_unused]] const Sizes& sizes) {\n");
+  EXPECT_TRUE(contains(printed.header, "    return 7;\n"));
+  EXPECT_TRUE(contains(printed.header, "    return s0;\n"));
+  EXPECT_TRUE(contains(printed.header, "static constexpr double output4("));
+  EXPECT_TRUE(contains(printed.header, "static constexpr bool output5("));
+  EXPECT_FALSE(contains(printed.header, "output3"));
+  EXPECT_TRUE(contains(printed.report, "output3: a constant, no tensor\n"));
+  EXPECT_TRUE(contains(message_of<c10::ValueError>([] {
+                         prepare(program(R"(graph f(%x: Tensor<Float, cpu, [1], [1]>) {
+                           %0: Scalar = aten::item(%x)
+                           return %0
+                         })"));
+                       }),
+                       "number"));
+}
+
 // A program with a buffer, `count`, whose new value is the first output.
 ExportedProgram with_buffer(const char* text, const at::Tensor& initial) {
   ExportedProgram p = program(text);

@@ -40,10 +40,14 @@ void read_symbols(const TensorInfo& info, const at::Tensor& t, std::map<std::str
   }
 }
 
-std::string sizes_argument(const PreparedProgram& program, const std::map<std::string, int64_t>& symbols) {
+std::string sizes_value(const PreparedProgram& program, const std::map<std::string, int64_t>& symbols) {
   std::vector<std::string> values;
   for (const std::string& name : symbols_of(program)) values.push_back(print(symbols.at(name)));
-  return values.empty() ? "" : braces(values) + ", ";
+  return values.empty() ? "" : braces(values);
+}
+std::string sizes_argument(const PreparedProgram& program, const std::map<std::string, int64_t>& symbols) {
+  const std::string value = sizes_value(program, symbols);
+  return value.empty() ? "" : value + ", ";
 }
 
 std::string symbol_of(const PrintOptions& options, const char* what) {
@@ -75,15 +79,19 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
     buffers.push_back(found != program.state_dict.end() ? found->second : program.constants.at(state.target));
     initial.push_back(state.initial);
   }
-  const auto run = [&](const std::vector<IValue>& given) {
+  const auto run = [&](const std::vector<IValue>& given, std::vector<IValue>& numbers) {
+    numbers.clear();
     std::vector<IValue> all = given;
     std::vector<at::Tensor> results;
     for (IValue& v : all) {
       if (v.isTensor()) v = at::clone(v.toTensor());
     }
     for (const IValue& v : program.run(all)) {
-      TORCH_CHECK_VALUE(v.isTensor(), "a program whose outputs are not all tensors cannot be compiled ahead of time");
-      results.push_back(at::clone(v.toTensor().detach(), c10::MemoryFormat::Contiguous));
+      if (v.isTensor()) {
+        results.push_back(at::clone(v.toTensor().detach(), c10::MemoryFormat::Contiguous));
+      } else {
+        numbers.push_back(v);
+      }
     }
     for (const size_t input : prepared.updates) {
       const size_t users = prepared.inputs.size();
@@ -105,7 +113,7 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
       all[at] = t;
       example.inputs.push_back(std::move(t));
     }
-    for (size_t i = 0; i < (prepared.updates.empty() ? 1 : 2); ++i) example.runs.push_back(run(all));
+    for (size_t i = 0; i < (prepared.updates.empty() ? 1 : 2); ++i) example.runs.push_back(run(all, example.numbers));
     for (size_t i = 0; i < buffers.size(); ++i) at::Tensor(buffers[i]).detach().copy_(initial[i]);
     example.symbols = std::move(symbols);
     examples.push_back(std::move(example));
@@ -199,6 +207,15 @@ PrintedTest print_test(const PreparedProgram& program, const PrintOptions& optio
     std::vector<std::string> values;
     for (const auto& [name, value] : example.symbols) values.push_back(name + " = " + std::to_string(value));
     // Twice, in memory that holds what a program must not read.
+    for (size_t i = 0; i < program.numbers.size(); ++i) {
+      const IValue& wanted = example.numbers[i];
+      if (!wanted.isScalar()) continue;
+      const std::string number = wanted.isDouble() ? print_double(wanted.toDouble())
+                                 : wanted.isBool() ? (wanted.toBool() ? "true" : "false")
+                                                   : print(wanted.toInt());
+      body += "    failures += torch::aot::compare_number(" + quoted(program.numbers[i].name) + ", " + type +
+              "::" + program.numbers[i].name + "(" + sizes_value(program, example.symbols) + "), " + number + ");\n";
+    }
     body += "    std::printf(\"%s\\n\", " + quoted(values.empty() ? "the example" : joined(values, ", ")) + ");\n";
     if (keeps) body += "    program.reset();\n";
     std::string after = compare(example.runs[0]);

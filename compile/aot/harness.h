@@ -18,6 +18,8 @@ struct Example {
   /// Of a run, and of the next one with the same inputs where the program changes anything: the outputs, and behind
   /// them what it changes (PreparedProgram::updates).
   std::vector<std::vector<at::Tensor>> runs;
+  /// The outputs that are no tensors.
+  std::vector<c10::IValue> numbers;
 };
 
 /// The model's own example, where it has one, else numbers drawn with a fixed seed; with sizes that differ from call to

@@ -193,6 +193,7 @@ class Preparing {
     graph::Functionalized made = graph::functionalize(*result_.graph);
     result_.graph = std::move(made.graph);
     note("calls in place", {made.changes, {}});
+    graph::propagate_shapes(*result_.graph);
     drop_copies();
     const auto all = result_.graph->block().outputs();
     for (size_t i = 0; i < made.written_inputs.size(); ++i) updates_.emplace_back(made.written_inputs[i], all[i]);
@@ -225,17 +226,14 @@ class Preparing {
     for (const auto& update : updates_) outputs.push_back(update.second);
     block.set_outputs(std::move(outputs));
     std::map<size_t, size_t> places;  // of the inputs that stay, where they are now
-    std::vector<size_t> constants, states;
     for (size_t i = 0; i < roles_.size(); ++i) {
-      if (roles_[i].user) {
-        places[i] = result_.inputs.size();
-        result_.input_places.push_back(roles_[i].place);
-        result_.inputs.push_back(identifier(roles_[i].name, "input", taken));
-      } else {
-        (written.count(i) > 0 ? states : constants).push_back(i);
-      }
+      if (!roles_[i].user) continue;
+      places[i] = result_.inputs.size();
+      result_.input_places.push_back(roles_[i].place);
+      result_.inputs.push_back(identifier(roles_[i].name, "input", taken));
     }
-    for (const size_t i : states) {
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      if (roles_[i].user || written.count(i) == 0) continue;
       Value* const old = block.input(i);
       Value* const moved = block.add_input(old->type(), old->name());
       const at::Tensor initial = at::contiguous(state(roles_[i].name).detach(), c10::MemoryFormat::Contiguous);
@@ -255,15 +253,26 @@ class Preparing {
     for (const auto& update : updates_) result_.updates.push_back(places.at(update.first));
   }
 
-  // Each output a dense tensor of its own.
+  static bool is_tensor(const Operand& output) {
+    if (output.is_value()) return output.value()->type()->kind() == c10::TypeKind::TensorType;
+    return output.is_constant() && output.constant().isTensor();
+  }
+
+  // Each output a dense tensor of its own, or a number.
   void separate_outputs() {
     const Block& block = result_.graph->block();
     const auto clone_op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::clone", "");
     std::set<const Value*> seen;
     std::vector<Operand> outputs;
-    for (const Operand& output : block.outputs()) {
-      TORCH_CHECK_VALUE(output.is_value() || (output.is_constant() && output.constant().isTensor()),
-                        "a program whose outputs are not all tensors cannot be compiled ahead of time");
+    for (size_t i = 0; i < block.outputs().size(); ++i) {
+      const Operand& output = block.outputs()[i];
+      if (!is_tensor(output)) {
+        const IntExpr* const number = output.is_value() ? output.value()->expr() : nullptr;
+        TORCH_CHECK_VALUE(!output.is_value() || number != nullptr, "a program of which output ", i,
+                          " is a number that depends on elements cannot be compiled ahead of time");
+        result_.numbers.push_back({i, "", number == nullptr ? output : Operand(*number)});
+        continue;
+      }
       const Value* value = output.is_value() ? output.value() : nullptr;
       const bool own = value != nullptr && value->node() != nullptr && value->node()->kind() == Node::Kind::kCall &&
                        !graph::is_view(*value->node()) && !graph::may_return_arguments(value->node()->callable()) &&
@@ -374,8 +383,14 @@ class Preparing {
     std::set<std::string> taken(result_.inputs.begin(), result_.inputs.end());
     for (const ProgramState& state : result_.states) taken.insert(state.name);
     const size_t count = user_outputs_.size();
+    auto number = result_.numbers.begin();
     for (size_t i = 0; i < count; ++i) {
-      result_.outputs.push_back(identifier(count == 1 ? "output" : "output" + std::to_string(i), "output", taken));
+      std::string name = identifier(count == 1 ? "output" : "output" + std::to_string(i), "output", taken);
+      if (number != result_.numbers.end() && number->place == i) {
+        (number++)->name = std::move(name);
+      } else {
+        result_.outputs.push_back(std::move(name));
+      }
     }
   }
 
@@ -384,10 +399,10 @@ class Preparing {
   PreparedProgram result_;
   std::vector<std::string> unknown_;  // why sizes are not known
   std::set<std::string> changed_;     // buffers and parameters
-  // What an input of the graph is: a tensor of the user, the how manieth, or a buffer.
+  // What an input of the graph is: a tensor of the user, or a buffer.
   struct Role {
     std::string name;
-    size_t place;
+    size_t place;  // among the user's
     bool user;
   };
   std::vector<Role> roles_;

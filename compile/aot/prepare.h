@@ -26,6 +26,13 @@ struct ProgramState {
   at::Tensor initial;  ///< what it is before the first run
 };
 
+/// An output that is no tensor: known when the program is compiled, or a number that follows from the sizes.
+struct ProgramNumber {
+  size_t place;  ///< among the user's outputs
+  std::string name;
+  graph::Operand value;
+};
+
 struct PreparedProgram {
   /// Its inputs are the user's tensors and, behind them, `states`; its outputs the user's and, behind them, what
   /// `updates` says. All are tensors: dense, row-major, the outputs each of memory of its own. Every value has an info,
@@ -34,7 +41,8 @@ struct PreparedProgram {
   compiler::Fusions fusions;
   FoundGroups groups;
   std::vector<std::string> inputs;   ///< valid C++ names, different from each other
-  std::vector<std::string> outputs;  ///< the same
+  std::vector<std::string> outputs;  ///< the same, of those that are tensors
+  std::vector<ProgramNumber> numbers;
   std::vector<ProgramState> states;
   /// Of each output behind the user's, the input that has its value after the run: a state, or a tensor of the user.
   std::vector<size_t> updates;
@@ -44,7 +52,7 @@ struct PreparedProgram {
 };
 
 /// Throws ValueError that says what such a program must not have: gradients, control flow, sizes without a bound,
-/// inputs that are no tensors, random numbers.
+/// inputs that are no tensors, random numbers, numbers that depend on elements.
 PreparedProgram prepare(const ExportedProgram& program, const PrepareOptions& options = {});
 
 }  // namespace torch::aot

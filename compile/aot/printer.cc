@@ -171,6 +171,16 @@ const Printer::Place& Printer::place(const Value* value) {
   return places_.emplace(value, found).first->second;
 }
 
+namespace {
+
+IntExpr bytes_of(const TensorInfo& info) {
+  IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
+  for (const IntExpr& size : info.sizes) bytes = bytes * size;
+  return bytes;
+}
+
+}  // namespace
+
 std::string Printer::input_place(size_t i) const {
   if (i < program_.inputs.size()) return "in_" + program_.inputs[i];
   return byte_offset("s", state_places_.at(i - program_.inputs.size()));
@@ -189,13 +199,8 @@ bool Printer::is_users(const Place& at) const {
   return !next_places_[update].has_value() && program_.updates[update] < program_.inputs.size();
 }
 
-int64_t Printer::bytes_of(const TensorInfo& info) const {
-  IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
-  for (const IntExpr& size : info.sizes) bytes = bytes * size;
-  return largest(bytes);
-}
-
-// Whether what gives the update may compute it where the input lies: nothing reads that afterwards.
+// Whether what gives the update may write it where the input lies: nothing reads that afterwards, nor meanwhile in
+// another order.
 bool Printer::may_update_in_place(const Value* input, const Node& update, size_t result) const {
   std::set<const Value*> same{input};  // and views of it
   bool behind = false;
@@ -213,16 +218,17 @@ bool Printer::may_update_in_place(const Value* input, const Node& update, size_t
     if (graph::is_view(*node) && reads(node)) same.insert(node->result());
     if (node != &update) continue;
     behind = true;
-    bool in_place = false;
+    bool read = false, in_place = false;
     for (size_t k = 0; k < node->operands().size(); ++k) {
-      bool read = false;
-      node->operand(k).for_values([&](const Value* v) { read |= same.count(v) > 0; });
-      if (!read) continue;
+      bool here = false;
+      node->operand(k).for_values([&](const Value* v) { here |= same.count(v) > 0; });
+      if (!here) continue;
       // Views may lie in another way.
       if (!node->operand(k).is_value() || node->operand(k).value() != input) return false;
+      read = true;
       in_place |= options_of_plan_.may_replace(*node, result, k);
     }
-    if (!in_place) return false;
+    if (read && !in_place) return false;
   }
   return behind;
 }
@@ -233,15 +239,13 @@ void Printer::place_states() {
   int64_t bytes = 0;
   const auto reserve = [&](const TensorInfo& info) {
     const int64_t place = bytes;
-    bytes += (bytes_of(info) + kAlignment - 1) / kAlignment * kAlignment;
+    bytes += (largest(bytes_of(info)) + kAlignment - 1) / kAlignment * kAlignment;
     return place;
   };
   for (size_t i = 0; i < program_.updates.size(); ++i) {
-    const Value *const input = block.input(program_.updates[i]), *const update =
-                                                                     block.outputs()[program_.outputs.size() + i]
-                                                                         .value();
-    const bool in_place = program_.fusions.groups.count(update->node()) == 0 &&
-                          may_update_in_place(input, *update->node(), update->index());
+    const Value* const input = block.input(program_.updates[i]);
+    const Value* const update = block.outputs()[program_.outputs.size() + i].value();
+    const bool in_place = may_update_in_place(input, *update->node(), update->index());
     next_places_.push_back(in_place ? std::nullopt : std::optional<int64_t>(reserve(*input->info())));
   }
   next_bytes_ = bytes;
@@ -256,12 +260,9 @@ void Printer::keep_updates() {
   const graph::Block& block = program_.graph->block();
   for (size_t i = 0; i < program_.updates.size(); ++i) {
     if (!next_places_[i].has_value()) continue;
-    const TensorInfo& info = *block.input(program_.updates[i])->info();
-    IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
-    for (const IntExpr& size : info.sizes) bytes = bytes * size;
     include("cstring");
     line("std::memcpy(" + input_place(program_.updates[i]) + ", " + output_place(program_.outputs.size() + i) + ", " +
-         print(bytes) + ");");
+         print(bytes_of(*block.input(program_.updates[i])->info())) + ");");
   }
   for (size_t i = 0; i < program_.states.size(); ++i) {
     const at::Tensor& initial = program_.states[i].initial;
@@ -517,8 +518,8 @@ std::string Printer::function(const kindling::KernelName& kernel) {
 
 // What changes some elements does so in the place of the result, which is that of the operand or a copy of it.
 bool Printer::changing_call(const Node& node, std::string& why) {
-  const kindling::KernelName *const kernel = find_changing_kernel(node), *const plain =
-                                                                             find_kernel(functional_name(node));
+  const kindling::KernelName* const kernel = find_changing_kernel(node);
+  const kindling::KernelName* const plain = find_kernel(functional_name(node));
   if (kernel == nullptr) return false;
   const bool fills = plain != nullptr && plain->call == kindling::KernelCall::kFills;
   if (fills && pointer(node.result()) != pointer(node.operand(0))) return false;

@@ -104,7 +104,6 @@ class Printer {
   std::string output_place(size_t i) const;
   bool is_users(const Place& at) const;
   bool is_written(size_t input) const;
-  int64_t bytes_of(const graph::TensorInfo& info) const;
   void group_step(const graph::Node& invoke);
   void report(const std::vector<const graph::Node*>& nodes, const graph::Node& last);
   std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);
@@ -117,6 +116,9 @@ class Printer {
   std::string states_pointer(const char* indent) const;
   std::string checks() const;
   std::string kernels_name() const { return options_.class_name + "Kernels"; }
+  std::string sizes_parameter() const;
+  std::string symbols_of_sizes() const;
+  std::string number_function(const ProgramNumber& number) const;
   std::string sizes_function(const std::string& name, const graph::TensorInfo& info) const;
 
   const PreparedProgram& program_;

@@ -58,6 +58,14 @@ std::vector<TensorInfo> state_infos(const PreparedProgram& program) {
   for (const ProgramState& state : program.states) infos.push_back(graph::info_of(state.initial));
   return infos;
 }
+// Nothing for what C++ has no constant for.
+std::string number_value(const ProgramNumber& number) {
+  if (number.value.is_expr()) return print(number.value.expr());
+  const c10::IValue& constant = number.value.constant();
+  if (constant.isInt()) return print(constant.toInt());
+  if (constant.isDouble()) return print_double(constant.toDouble());
+  return constant.isBool() ? (constant.toBool() ? "true" : "false") : "";
+}
 std::vector<std::string> state_names(const PreparedProgram& program) {
   std::vector<std::string> names;
   for (const ProgramState& state : program.states) names.push_back(state.name);
@@ -72,14 +80,30 @@ bool Printer::is_written(size_t input) const {
 
 // The sizes of an input or output; a function of the symbols where it depends on them.
 std::string Printer::sizes_function(const std::string& name, const TensorInfo& info) const {
-  const bool dynamic = !largest_.empty();
-  std::string text = "  static constexpr std::array<int64_t, " + std::to_string(info.sizes.size()) + "> " + name +
-                     "_sizes(" + (dynamic ? "[[maybe_unused]] const Sizes& sizes" : "") + ") {\n";
-  if (dynamic) {
-    for (const auto& symbol : largest_)
-      text += "    [[maybe_unused]] const int64_t " + symbol.first + " = sizes." + symbol.first + ";\n";
-  }
-  return text + "    return " + (info.sizes.empty() ? "{}" : "{" + print(info.sizes) + "}") + ";\n  }\n";
+  return "  static constexpr std::array<int64_t, " + std::to_string(info.sizes.size()) + "> " + name + "_sizes(" +
+         sizes_parameter() + ") {\n" + symbols_of_sizes() + "    return " +
+         (info.sizes.empty() ? "{}" : "{" + print(info.sizes) + "}") + ";\n  }\n";
+}
+
+// An output that is no tensor, as a function.
+std::string Printer::number_function(const ProgramNumber& number) const {
+  const std::string value = number_value(number);
+  if (value.empty()) return "";
+  const c10::IValue constant = number.value.is_constant() ? number.value.constant() : c10::IValue(0);
+  const char* const type = constant.isBool() ? "bool" : constant.isDouble() ? "double" : "int64_t";
+  return std::string("  static constexpr ") + type + " " + number.name + "(" + sizes_parameter() + ") {\n" +
+         symbols_of_sizes() + "    return " + value + ";\n  }\n";
+}
+
+// How functions of the sizes begin.
+std::string Printer::sizes_parameter() const {
+  return largest_.empty() ? "" : "[[maybe_unused]] const Sizes& sizes";
+}
+std::string Printer::symbols_of_sizes() const {
+  std::string text;
+  for (const auto& symbol : largest_)
+    text += "    [[maybe_unused]] const int64_t " + symbol.first + " = sizes." + symbol.first + ";\n";
+  return text;
 }
 
 std::string Printer::header_text() const {
@@ -96,8 +120,17 @@ std::string Printer::header_text() const {
       }
     }
   }
-  includes +=
-      "#include <cstddef>\n#include <cstdint>\n#include <memory>\n\n#include \"compile/aot/runtime/weights.h\"\n";
+  std::string functions;
+  for (size_t i = 0; i < inputs.size(); ++i) functions += sizes_function(program_.inputs[i], inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) functions += sizes_function(program_.outputs[i], outputs[i]);
+  if (!program_.numbers.empty()) functions += "\n  /// Outputs that are no tensors.\n";
+  for (const ProgramNumber& number : program_.numbers) functions += number_function(number);
+  // Quotients and the like; infinities.
+  const bool computes = functions.find("torch::aot::") != std::string::npos;
+  includes += std::string("#include <cstddef>\n#include <cstdint>\n") +
+              (functions.find("numeric_limits") != std::string::npos ? "#include <limits>\n" : "") +
+              "#include <memory>\n\n" + (computes ? "#include \"compile/aot/runtime/checks.h\"\n" : "") +
+              "#include \"compile/aot/runtime/weights.h\"\n";
   bool changes_inputs = false;
   for (size_t i = 0; i < inputs.size(); ++i) changes_inputs |= is_written(i);
   std::string text =
@@ -125,8 +158,7 @@ std::string Printer::header_text() const {
     text += "  /// What a run leaves for the next one. Dense, row-major.\n" +
             pointers("Buffers", state_names(program_), states, all);
   }
-  for (size_t i = 0; i < inputs.size(); ++i) text += sizes_function(program_.inputs[i], inputs[i]);
-  for (size_t i = 0; i < outputs.size(); ++i) text += sizes_function(program_.outputs[i], outputs[i]);
+  text += functions;
   text += "\n  static constexpr size_t kArenaBytes = " + std::to_string(arena_bytes()) + ";\n" +
           (states.empty() ? ""
                           : "  /// At the end of the arena: the buffers.\n  static constexpr size_t kBufferBytes = " +
@@ -287,6 +319,10 @@ std::string Printer::report_text() const {
     if (largest_.count(symbol) > 0) {
       text += "  " + symbol + " within [" + std::to_string(range.min) + ", " + std::to_string(range.max) + "]\n";
     }
+  }
+  for (const ProgramNumber& number : program_.numbers) {
+    const std::string value = number_value(number);
+    text += "  " + number.name + ": " + (value.empty() ? "a constant" : value) + ", no tensor\n";
   }
   if (!program_.updates.empty()) text += "changes\n";
   for (size_t i = 0; i < program_.updates.size(); ++i) {

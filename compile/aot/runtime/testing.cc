@@ -137,6 +137,12 @@ int compare(const char* name, const void* data, size_t bytes, Element element, c
   return 0;
 }
 
+int compare_number(const char* name, double got, double expected) {
+  if (got == expected || (std::isnan(got) && std::isnan(expected))) return 0;
+  std::printf("%s: %.17g, expected %.17g\n", name, got, expected);
+  return 1;
+}
+
 int Output::compare(const char* name, Element element, const char* expected, double tolerance) const {
   if (!border_is_whole(data_, bytes_)) {
     std::printf("%s: written beyond its %zu bytes\n", name, bytes_);

@@ -29,6 +29,9 @@ enum class Element : uint8_t {
 /// else 1, and a line that says what differs. Prints the largest difference.
 int compare(const char* name, const void* got, size_t bytes, Element element, const char* expected, double tolerance);
 
+/// 0 where they are equal, else 1 and a line.
+int compare_number(const char* name, double got, double expected);
+
 /// Memory that is filled with what no program expects, with a border behind it.
 class Output {
  public:

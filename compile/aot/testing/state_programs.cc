@@ -1,4 +1,4 @@
-// Programs that change buffers and inputs: KINDLING_PROGRAM names a function below.
+// Programs that change buffers and inputs, or give numbers: KINDLING_PROGRAM names a function below.
 #include <utility>
 
 #include "compile/aot/capture.h"
@@ -89,6 +89,19 @@ ExportedProgram inputs(bool functional) {
   options.functional = functional;
   options.dynamic_shapes = {{{0, Dim("n", 2, 9)}}, {}};
   return export_(smooth, std::tuple(torch::randn({4, 3}), torch::randn({3})), options);
+}
+
+// Numbers beside tensors.
+std::tuple<Tensor, std::vector<int64_t>, double> measured(const Tensor& x) {
+  const int64_t n = x.size(0);
+  return {x.sum(), {n, n / 2, 3}, 0.25};
+}
+
+ExportedProgram numbers() {
+  ExportOptions options;
+  options.argument_names = {"x"};
+  options.dynamic_shapes = {{{0, Dim("n", 2, 9)}}};
+  return export_(measured, std::tuple(torch::randn({5, 3})), options);
 }
 
 }  // namespace
