@@ -292,6 +292,7 @@ def kindling_program(
     kd_cc_library(
         name = name + "_example",
         srcs = [name + "_example.S"],
+        precompiled = False,
         tags = tags,
         testonly = True,
         textual_hdrs = [name + "_example.bin"],
