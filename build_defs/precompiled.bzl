@@ -26,9 +26,10 @@ def _kd_precompiled_header_impl(ctx):
             ),
         )
 
-        # Paths are stored relative to the folder that the compiler runs in, and no times, so that the file may lie in a cache.
+        # Paths are stored relative to the folder that the compiler runs in, which it takes to have this name wherever it is, and no
+        # times: the file is the same everywhere, and may lie in a cache.
         ctx.actions.run_shell(
-            command = "'%s' \"$@\" -Xclang -fno-pch-timestamp -fpch-instantiate-templates -relocatable-pch -Xclang -isysroot -Xclang \"$PWD\" -x c++-header '%s' -o '%s'" % (
+            command = "PWD=/proc/self/cwd '%s' \"$@\" -Xclang -fno-pch-timestamp -fpch-instantiate-templates -relocatable-pch -Xclang -isysroot -Xclang /proc/self/cwd -x c++-header '%s' -o '%s'" % (
                 cc_common.get_tool_for_action(feature_configuration = features, action_name = CPP_COMPILE_ACTION_NAME),
                 source.path,
                 compiled.path,
