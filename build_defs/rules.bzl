@@ -70,15 +70,11 @@ def kd_cc_library(name, copts = [], deps = [], precompiled = None, **kwargs):
     """
     if precompiled == None:
         precompiled = only_warnings(copts)
-    if precompiled and kwargs.get("srcs"):
-        options = _library_options(copts, deps)
-    else:
-        options = dict(copts = _COPTS + copts, deps = deps)
-    _cc_library(name = name, **dict(kwargs, **options))
+    _cc_library(name = name, **dict(kwargs, **_library_options(copts, deps, precompiled and kwargs.get("srcs"))))
 
-def _library_options(copts, deps):
+def _library_options(copts, deps, precompiled):
     headers = _precompiled_headers(for_tests = False)
-    if not headers:
+    if not precompiled or not headers:
         return dict(copts = _COPTS + copts, deps = deps)
     return dict(
         copts = _COPTS + copts + select({
@@ -117,28 +113,14 @@ def kd_static_binary(name, target_compatible_with = [], **kwargs):
 _TEST_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
 _OPTIMIZED_TESTS = ["aten/cpu", "tests/accuracy", "tests/budgets", "tests/linking", "tests/soak"]
 
-def kd_library_headers(name, headers, deps = []):
-    """Headers that libraries' sources find parsed."""
+def kd_precompiled_headers(name, headers, deps = [], for_tests = False):
+    """Headers that sources find parsed: those of libraries, or those of tests, which kd_cc_test's `precompiled` may name."""
     kd_precompiled_header(
         name = name,
-        copts = _COPTS,
+        testonly = for_tests,
+        copts = _COPTS + (_TEST_COPTS if for_tests else []),
         enabled = select({
-            _IS["precompiled"]: True,
-            "//conditions:default": False,
-        }),
-        headers = headers,
-        visibility = ["//visibility:public"],
-        deps = deps,
-    )
-
-def kd_test_headers(name, headers, deps):
-    """Headers that many tests include, for kd_cc_test's `precompiled`."""
-    kd_precompiled_header(
-        name = name,
-        testonly = True,
-        copts = _COPTS + _TEST_COPTS,
-        enabled = select({
-            _IS["clang"]: True,
+            _IS["clang" if for_tests else "precompiled"]: True,
             "//conditions:default": False,
         }),
         headers = headers,
@@ -149,7 +131,7 @@ def kd_test_headers(name, headers, deps):
 def _test_options(copts, deps, optimized, precompiled):
     package = native.package_name()
     if optimized or [folder for folder in _OPTIMIZED_TESTS if package == folder or package.startswith(folder + "/")]:
-        return _library_options(copts, deps) if only_warnings(copts) else dict(copts = _COPTS + copts, deps = deps)
+        return _library_options(copts, deps, only_warnings(copts))
     if precompiled == None:
         precompiled = _precompiled_headers(for_tests = True)
     if not precompiled or not only_warnings(copts):
@@ -171,8 +153,8 @@ def kd_cc_test(name, copts = [], deps = [], linkstatic = True, optimized = False
       deps: as cc_test's.
       linkstatic: as cc_test's.
       optimized: compile the sources as a library's.
-      precompiled: a kd_test_headers target with headers that the sources include, "" where it matters what else those bring; by
-        default the folder's.
+      precompiled: a kd_precompiled_headers target for tests, with headers that the sources include, "" where it matters what
+        else those bring; by default the folder's.
       **kwargs: as cc_test's.
     """
     options = _test_options(copts, deps + ["//third_party/googletest:gtest_main"], optimized, precompiled)

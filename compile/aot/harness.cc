@@ -73,12 +73,6 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
   std::vector<IValue> own;
   if (!program.example_inputs.isNone()) own = program.in_spec.flatten(program.example_inputs, "the example inputs");
   std::vector<Example> examples;
-  std::vector<at::Tensor> buffers, initial;
-  for (const ProgramState& state : prepared.states) {
-    const auto found = program.state_dict.find(state.target);
-    buffers.push_back(found != program.state_dict.end() ? found->second : program.constants.at(state.target));
-    initial.push_back(state.initial);
-  }
   const auto run = [&](const std::vector<IValue>& given, std::vector<IValue>& numbers) {
     numbers.clear();
     std::vector<IValue> all = given;
@@ -95,7 +89,8 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
     }
     for (const size_t input : prepared.updates) {
       const size_t users = prepared.inputs.size();
-      const at::Tensor& t = input < users ? all.at(prepared.input_places[input]).toTensor() : buffers[input - users];
+      const at::Tensor& t =
+          input < users ? all.at(prepared.input_places[input]).toTensor() : prepared.states[input - users].model;
       results.push_back(at::clone(t.detach(), c10::MemoryFormat::Contiguous));
     }
     return results;
@@ -114,7 +109,7 @@ std::vector<Example> make_examples(const ExportedProgram& program, const Prepare
       example.inputs.push_back(std::move(t));
     }
     for (size_t i = 0; i < (prepared.updates.empty() ? 1 : 2); ++i) example.runs.push_back(run(all, example.numbers));
-    for (size_t i = 0; i < buffers.size(); ++i) at::Tensor(buffers[i]).detach().copy_(initial[i]);
+    for (const ProgramState& state : prepared.states) state.model.detach().copy_(state.initial);
     example.symbols = std::move(symbols);
     examples.push_back(std::move(example));
   };
@@ -154,13 +149,13 @@ PrintedTest print_test(const PreparedProgram& program, const PrintOptions& optio
   const bool keeps = !program.states.empty();
   std::string body;
   for (const Example& example : examples) {
-    std::vector<std::string> inputs, outputs, places;
+    std::vector<std::string> inputs, outputs;
     std::string changed, refill;
     body += "  {\n";
     for (size_t i = 0; i < example.inputs.size(); ++i) {
       const at::Tensor& t = example.inputs[i];
       const std::string type = element_type(t.scalar_type()), place = put(t);
-      if (std::find(updates.begin(), updates.end(), i) == updates.end()) {
+      if (!program.changes(i)) {
         inputs.push_back("reinterpret_cast<const " + type + "*>(" + place + ")");
         continue;
       }
@@ -296,7 +291,7 @@ PrintedTensors print_tensors(const PreparedProgram& program, const PrintOptions&
       body += "  const int64_t " + info.sizes[d].name() + " = dense_" + program.inputs[i] + ".size(" +
               std::to_string(d) + ");\n";
     }
-    const bool changed = std::find(program.updates.begin(), program.updates.end(), i) != program.updates.end();
+    const bool changed = program.changes(i);
     inputs.push_back(std::string(changed ? "static_cast<" : "static_cast<const ") + element_type(info.dtype) +
                      "*>(dense_" + program.inputs[i] + (changed ? ".mutable_data_ptr())" : ".const_data_ptr())"));
     if (changed) back += "  torch::aot::copy_back(" + program.inputs[i] + ", dense_" + program.inputs[i] + ");\n";

@@ -7,7 +7,6 @@
 
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
-#include "aten/ops/view/ops.h"
 #include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
 #include "compile/aot/kernels.h"
@@ -236,11 +235,12 @@ class Preparing {
       if (roles_[i].user || written.count(i) == 0) continue;
       Value* const old = block.input(i);
       Value* const moved = block.add_input(old->type(), old->name());
-      const at::Tensor initial = at::contiguous(state(roles_[i].name).detach(), c10::MemoryFormat::Contiguous);
+      const at::Tensor& model = state(roles_[i].name);
+      const at::Tensor initial = at::clone(model.detach(), c10::MemoryFormat::Contiguous);
       moved->set_info(graph::info_of(initial));
       old->replace_all_uses_with(Operand(moved));
       places[i] = result_.inputs.size() + result_.states.size();
-      result_.states.push_back({identifier(roles_[i].name, "buffer", taken), roles_[i].name, at::clone(initial)});
+      result_.states.push_back({identifier(roles_[i].name, "buffer", taken), model, initial});
     }
     for (size_t i = roles_.size(); i-- > 0;) {
       if (roles_[i].user) continue;

@@ -1,6 +1,7 @@
 // An exported program as a graph that can be printed: without writes, parameters as constants, sizes known.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,7 +23,7 @@ struct PrepareOptions {
 /// A tensor that a program keeps from one run to the next: a buffer that it changes.
 struct ProgramState {
   std::string name;    ///< a valid C++ name
-  std::string target;  ///< the program's name for it
+  at::Tensor model;    ///< the model's own
   at::Tensor initial;  ///< what it is before the first run
 };
 
@@ -46,6 +47,8 @@ struct PreparedProgram {
   std::vector<ProgramState> states;
   /// Of each output behind the user's, the input that has its value after the run: a state, or a tensor of the user.
   std::vector<size_t> updates;
+  /// Whether the program changes an input.
+  bool changes(size_t input) const { return std::find(updates.begin(), updates.end(), input) != updates.end(); }
   /// Of the program's user inputs in a row, the places of the graph's.
   std::vector<size_t> input_places;
   std::vector<std::string> notes;  ///< what the passes did

@@ -103,7 +103,6 @@ class Printer {
   std::string input_place(size_t i) const;
   std::string output_place(size_t i) const;
   bool is_users(const Place& at) const;
-  bool is_written(size_t input) const;
   void group_step(const graph::Node& invoke);
   void report(const std::vector<const graph::Node*>& nodes, const graph::Node& last);
   std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);

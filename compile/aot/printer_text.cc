@@ -1,5 +1,4 @@
 // The files of a printed program, around its steps.
-#include <algorithm>
 #include <cctype>
 
 #include "c10/util/exception.h"
@@ -74,10 +73,6 @@ std::vector<std::string> state_names(const PreparedProgram& program) {
 
 }  // namespace
 
-bool Printer::is_written(size_t input) const {
-  return std::find(program_.updates.begin(), program_.updates.end(), input) != program_.updates.end();
-}
-
 // The sizes of an input or output; a function of the symbols where it depends on them.
 std::string Printer::sizes_function(const std::string& name, const TensorInfo& info) const {
   return "  static constexpr std::array<int64_t, " + std::to_string(info.sizes.size()) + "> " + name + "_sizes(" +
@@ -132,7 +127,7 @@ std::string Printer::header_text() const {
               "#include <memory>\n\n" + (computes ? "#include \"compile/aot/runtime/checks.h\"\n" : "") +
               "#include \"compile/aot/runtime/weights.h\"\n";
   bool changes_inputs = false;
-  for (size_t i = 0; i < inputs.size(); ++i) changes_inputs |= is_written(i);
+  for (size_t i = 0; i < inputs.size(); ++i) changes_inputs |= program_.changes(i);
   std::string text =
       "// Made from a model by kindling_program. One instance serves one call at a time; any number of\n"
       "// instances share their weights.\n//\n";
@@ -152,7 +147,7 @@ std::string Printer::header_text() const {
   const auto all = [](size_t) { return true; };
   text += std::string("  /// Dense, row-major.") +
           (changes_inputs ? " Those that are not constant are changed; they overlap nothing else.\n" : "\n") +
-          pointers("Inputs", program_.inputs, inputs, [&](size_t i) { return is_written(i); });
+          pointers("Inputs", program_.inputs, inputs, [&](size_t i) { return program_.changes(i); });
   text += "  /// The same; they overlap nothing else.\n" + pointers("Outputs", program_.outputs, outputs, all);
   if (!states.empty()) {
     text += "  /// What a run leaves for the next one. Dense, row-major.\n" +
@@ -216,7 +211,7 @@ std::string Printer::checks() const {
               "const " + prefix + names[i] + " = reinterpret_cast<" + type + ">(" + structure + "." + names[i] + ");\n";
     }
   };
-  pointers(program_.inputs, input_infos(program_), "inputs", "in_", [&](size_t i) { return is_written(i); });
+  pointers(program_.inputs, input_infos(program_), "inputs", "in_", [&](size_t i) { return program_.changes(i); });
   pointers(program_.outputs, output_infos(program_), "outputs", "out_", [](size_t) { return true; });
   return text;
 }

@@ -36,6 +36,13 @@ std::optional<double> number(const Operand& operand) {
   return std::nullopt;
 }
 
+std::optional<size_t> dimension(const Operand& operand, const TensorInfo& info) {
+  const auto given = number(operand);
+  const auto dims = static_cast<double>(info.sizes.size());
+  if (!given.has_value() || *given < -dims || *given >= dims) return std::nullopt;
+  return static_cast<size_t>(*given < 0 ? *given + dims : *given);
+}
+
 // --- copies ---
 
 std::string view(Printer& printer, const std::string& pointer, const TensorInfo& info) {
@@ -100,13 +107,6 @@ std::optional<std::string> whole_number(const Operand& operand) {
   return print(operand.constant().toInt());
 }
 
-std::optional<size_t> dimension(const Operand& operand, const TensorInfo& info) {
-  const auto given = number(operand);
-  const auto dims = static_cast<double>(info.sizes.size());
-  if (!given.has_value() || *given < -dims || *given >= dims) return std::nullopt;
-  return static_cast<size_t>(*given < 0 ? *given + dims : *given);
-}
-
 bool slice_scatter(Printer& printer, const Node& node) {
   const TensorInfo whole = *node.result()->info();
   const auto dim = dimension(node.argument("dim"), whole);
@@ -149,9 +149,9 @@ bool full(Printer& printer, const Node& node) {
 
 bool cat(Printer& printer, const Node& node) {
   const TensorInfo out = *node.result()->info();
-  const auto along = number(node.argument("dim"));
-  if (!node.operand(0).is_list() || !along.has_value() || out.sizes.empty()) return false;
-  const size_t dim = static_cast<size_t>(*along < 0 ? *along + static_cast<double>(out.sizes.size()) : *along);
+  const auto along = dimension(node.argument("dim"), out);
+  if (!node.operand(0).is_list() || !along.has_value()) return false;
+  const size_t dim = *along;
   for (const Operand& part : node.operand(0).list()) {
     if (!part.is_value() && !is_constant_tensor(part)) return false;
     if (printer.info(part).sizes.size() != out.sizes.size()) return false;  // the empty vector goes with anything

@@ -58,7 +58,6 @@ struct Connected {
   std::vector<size_t> ports;
 };
 
-constexpr size_t kNone = ~size_t{0};
 constexpr size_t kMostPorts = 64;
 
 std::vector<int64_t> evaluated(const std::vector<graph::IntExpr>& list, const std::map<std::string, int64_t>& symbols) {
@@ -159,9 +158,10 @@ struct Tape::Impl {
 
   // All operations, or those before the row and those behind it.
   Connected before, after;
-  int64_t row = 0;                                // its elements
-  std::vector<size_t> row_buffers;                // where they are: the row, its result in its dtype, what goes past it
-  size_t row_source = kNone, row_target = kNone;  // what the row is read from and goes to
+  int64_t row = 0;                  // its elements
+  std::vector<size_t> row_buffers;  // where they are: the row, its result in its dtype, what goes past it
+  // What the row is read from, where it is computed, and what it goes to in its own dtype, which may be the same.
+  size_t row_source = 0, row_wide = 0, row_target = 0;
 
   Impl(const Group& g, const std::map<std::string, int64_t>& symbols, const TapeOptions& options) : group(g) {
     sizes = evaluated(group.sizes, symbols);
@@ -286,23 +286,24 @@ struct Tape::Impl {
     const bool alone = group.outputs.size() == 1 && group.outputs[0].value.kind == Ref::Kind::kRow;
     // Where nothing comes behind it, in the output's memory, which is fetched while the row is being made.
     const bool in_output = alone && r.dtype == type;
-    const size_t own = buffer(type), narrow = r.dtype == type ? own : buffer(r.dtype);
+    const size_t output = group.inputs.size();
+    row_wide = in_output ? output : buffer(type);
     if (r.operand.kind == Ref::Kind::kInput && operands[r.operand.index].dtype == type &&
         !is_same(operands[r.operand.index].access)) {
       row_source = r.operand.index;
     } else {
-      if (in_output) row_source = group.inputs.size();
+      row_source = row_wide;
       first.outputs.push_back({r.operand, type});
-      first.output_places.push_back(in_output ? group.inputs.size() : own);
+      first.output_places.push_back(row_wide);
     }
     if (alone) {
-      row_target = group.inputs.size();
+      row_target = output;
       before = made(std::move(first), options);
       return;
     }
-    row_target = narrow;
+    row_target = r.dtype == type ? row_wide : buffer(r.dtype);
     second.inputs.push_back({{Ref::Kind::kRow, 0}, r.dtype});
-    second.input_places.push_back(narrow);
+    second.input_places.push_back(row_target);
     // What the epilogue reads of what stands before the row.
     std::vector<Ref> passed;
     for (size_t i = group.row_begin; i < group.operations.size(); ++i) {
@@ -371,16 +372,15 @@ struct Tape::Impl {
   // The elements at data[row's buffer] or its source go to its target.
   void run_row(char* const* data, int64_t elements, const void* weight, const void* bias) const {
     const ScalarType dtype = group.row->dtype, type = register_type(dtype);
-    char* const own = data[operands.size()];
-    const char* const from = row_source == kNone ? own : data[row_source];
-    char* const to = type == dtype ? data[row_target] : own;
+    const char* const from = data[row_source];
+    char* const to = data[row_wide];
     const int64_t rows = elements / row;
     if (type == ScalarType::Double) {
       rows_of(reinterpret_cast<const double*>(from), reinterpret_cast<double*>(to), rows, weight, bias);
     } else {
       rows_of(reinterpret_cast<const float*>(from), reinterpret_cast<float*>(to), rows, weight, bias);
     }
-    if (type != dtype) at::cpu::convert(at::cpu::find_conversion(dtype, type), data[row_target], own, elements);
+    if (type != dtype) at::cpu::convert(at::cpu::find_conversion(dtype, type), data[row_target], to, elements);
   }
 
   void run_range(char* const* base, const void* weight, const void* bias, int64_t begin, int64_t end) const {
