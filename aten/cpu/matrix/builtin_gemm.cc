@@ -218,7 +218,7 @@ void MatrixVector(const T* m, int64_t row, int64_t col, const T* x, int64_t x_st
 
 #if HWY_TARGET <= HWY_AVX2  // masked loads touch nothing behind the mask
 // Of the tiles of products by lines: with their sums all registers are used.
-inline constexpr int64_t kFewLines = 4, kManyLines = 3;
+inline constexpr int64_t kFewLines = HWY_TARGET <= HWY_AVX3 ? 6 : 4, kManyLines = HWY_TARGET <= HWY_AVX3 ? 4 : 3;
 
 // Products of up to about this many multiply-adds are faster where B is read in place.
 bool IsSmallProduct(const Gemm& g) {
@@ -238,27 +238,55 @@ Strip<T> StripOf(const Gemm& g) {
   return s;
 }
 
-// Sums along the depth of kLines lines by kOthers, which lie dense.
+// The sum of the blocks of 16 bytes of a vector.
+template <class D>
+HWY_INLINE hn::Vec128<hn::TFromD<D>> SumOfBlocks(D d, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromD<D>) == 16) {
+    return v;
+  } else {
+    const hn::Half<D> half;
+    return SumOfBlocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+// The sums of the lanes of `count` vectors, in order. Reads and writes up to the next multiple of 16 bytes.
+template <class D, class V>
+HWY_INLINE void SumsOfLanes(D d, const V* v, int count, hn::TFromD<D>* sums) {
+  using T = hn::TFromD<D>;
+  constexpr int kGroup = 16 / sizeof(T);
+  const hn::FixedTag<T, kGroup> block;
+  const auto half_sums = [d](V a, V b) HWY_ATTR { return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)); };
+#pragma GCC unroll 8
+  for (int i = 0; i < count; i += kGroup) {
+    V all;
+    if constexpr (kGroup == 4) {
+      all = half_sums(half_sums(v[i], v[i + 2]), half_sums(v[i + 1], v[i + 3]));
+    } else {
+      all = half_sums(v[i], v[i + 1]);
+    }
+    hn::Store(SumOfBlocks(d, all), block, sums + i);
+  }
+}
+
+// Sums along the depth of kLines lines by kOthers, which lie dense: sums[line * kOthers + other].
 template <class T, int kLines, int kOthers>
-HWY_NOINLINE void DotTile(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t depth,
-                          T (&sums)[kFewLines][kManyLines]) {
+HWY_NOINLINE void DotTile(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t depth, T* sums) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   using V = hn::Vec<decltype(d)>;
-  V sum[kLines][kOthers];
-#pragma GCC unroll 4
-  for (int l = 0; l < kLines; ++l)
-#pragma GCC unroll 4
-    for (int o = 0; o < kOthers; ++o) sum[l][o] = hn::Zero(d);
+  constexpr int kSums = kLines * kOthers, kGroup = 16 / sizeof(T);
+  V sum[(kSums + kGroup - 1) / kGroup * kGroup];
+#pragma GCC unroll 24
+  for (V& s : sum) s = hn::Zero(d);
   const auto add = [&](const auto& read) HWY_ATTR {
     V other[kOthers];
 #pragma GCC unroll 4
     for (int o = 0; o < kOthers; ++o) other[o] = read(b + o * b_step);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int l = 0; l < kLines; ++l) {
       const V x = read(a + l * a_step);
 #pragma GCC unroll 4
-      for (int o = 0; o < kOthers; ++o) sum[l][o] = MultiplyAdd(x, other[o], sum[l][o]);
+      for (int o = 0; o < kOthers; ++o) sum[l * kOthers + o] = MultiplyAdd(x, other[o], sum[l * kOthers + o]);
     }
   };
   int64_t k = 0;
@@ -267,10 +295,21 @@ HWY_NOINLINE void DotTile(const T* a, int64_t a_step, const T* b, int64_t b_step
     const auto part = hn::FirstN(d, static_cast<size_t>(depth - k));
     add([&](const T* line) HWY_ATTR { return hn::MaskedLoad(part, d, line + k); });
   }
-#pragma GCC unroll 4
-  for (int l = 0; l < kLines; ++l)
-#pragma GCC unroll 4
-    for (int o = 0; o < kOthers; ++o) sums[l][o] = hn::GetLane(hn::SumOfLanes(d, sum[l][o]));
+  SumsOfLanes(d, sum, kSums, sums);
+}
+
+template <class T>
+using DotTileFunction = void (*)(const T*, int64_t, const T*, int64_t, int64_t, T*);
+
+template <class T, int kOthers>
+DotTileFunction<T> ChooseDotTile(int64_t lines) {
+  switch (lines) {
+    case 1: return DotTile<T, 1, kOthers>;
+    case 2: return DotTile<T, 2, kOthers>;
+    case 3: return DotTile<T, 3, kOthers>;
+    case 4: return DotTile<T, 4, kOthers>;
+    default: return DotTile<T, static_cast<int>(kFewLines), kOthers>;
+  }
 }
 
 // Of has_few_lines(): nothing is packed.
@@ -285,37 +324,36 @@ void ProductByLines(const Gemm& g) {
   const Operand& many = few_rows ? g.b : g.a;
   const int64_t few_step = few_rows ? few.row : few.col, many_step = few_rows ? many.col : many.row;
   const int64_t few_count = HWY_MIN(g.m, g.n), many_count = HWY_MAX(g.m, g.n);
-  T sums[kFewLines][kManyLines];
-  const auto run = [&](int64_t f, int64_t m, int64_t fs, int64_t ms) {
-    const T* const x = static_cast<const T*>(few.data) + f * few_step;
-    const T* const y = static_cast<const T*>(many.data) + m * many_step;
-    const bool whole = ms == kManyLines;
-    if (fs == 4)
-      whole ? DotTile<T, 4, 3>(x, few_step, y, many_step, g.k, sums)
-            : DotTile<T, 4, 1>(x, few_step, y, many_step, g.k, sums);
-    if (fs == 3)
-      whole ? DotTile<T, 3, 3>(x, few_step, y, many_step, g.k, sums)
-            : DotTile<T, 3, 1>(x, few_step, y, many_step, g.k, sums);
-    if (fs == 2)
-      whole ? DotTile<T, 2, 3>(x, few_step, y, many_step, g.k, sums)
-            : DotTile<T, 2, 1>(x, few_step, y, many_step, g.k, sums);
-    if (fs == 1)
-      whole ? DotTile<T, 1, 3>(x, few_step, y, many_step, g.k, sums)
-            : DotTile<T, 1, 1>(x, few_step, y, many_step, g.k, sums);
-    for (int64_t l = 0; l < fs; ++l) {
-      for (int64_t o = 0; o < ms; ++o) {
-        const int64_t i = few_rows ? f + l : m + o, j = few_rows ? m + o : f + l;
-        const T sum = alpha * sums[l][o];
-        c[i * g.c_row + j] = add == nullptr ? sum : sum + beta * add[i * g.add.row + j * g.add.col];
-      }
-    }
-  };
+  // Whether sums that belong to neighbouring columns can be taken together.
+  const bool in_vectors = few_rows && g.c_col == 1 && (add == nullptr || g.add.col == 0 || g.add.col == 1);
+  alignas(16) T sums[kFewLines * kManyLines + 16 / sizeof(T)];
   for (int64_t m = 0; m < many_count;) {
     const int64_t ms = many_count - m >= kManyLines ? kManyLines : 1;
+    const T* const y = static_cast<const T*>(many.data) + m * many_step;
     for (int64_t f = 0; f < few_count;) {
-      // The last two tiles share what is left.
-      const int64_t left = few_count - f, fs = left > 8 ? 4 : left > 4 ? (left + 1) / 2 : left;
-      run(f, m, fs, ms);
+      const int64_t left = few_count - f, fs = left >= kFewLines ? kFewLines : HWY_MIN(left, 4);
+      const auto tile = ms == 1 ? ChooseDotTile<T, 1>(fs) : ChooseDotTile<T, static_cast<int>(kManyLines)>(fs);
+      tile(static_cast<const T*>(few.data) + f * few_step, few_step, y, many_step, g.k, sums);
+      if (in_vectors && ms == 4) {
+        const hn::FixedTag<T, 4> four;
+        for (int64_t l = 0; l < fs; ++l) {
+          auto value = hn::Mul(hn::Set(four, alpha), hn::LoadU(four, sums + 4 * l));
+          if (add != nullptr) {
+            const T* const more = add + (f + l) * g.add.row + m * g.add.col;
+            value = hn::MulAdd(hn::Set(four, beta), g.add.col == 0 ? hn::Set(four, *more) : hn::LoadU(four, more), value);
+          }
+          hn::StoreU(value, four, c + (f + l) * g.c_row + m);
+        }
+        f += fs;
+        continue;
+      }
+      for (int64_t l = 0; l < fs; ++l) {
+        for (int64_t o = 0; o < ms; ++o) {
+          const int64_t i = few_rows ? f + l : m + o, j = few_rows ? m + o : f + l;
+          const T sum = alpha * sums[l * ms + o];
+          c[i * g.c_row + j] = add == nullptr ? sum : sum + beta * add[i * g.add.row + j * g.add.col];
+        }
+      }
       f += fs;
     }
     m += ms;

@@ -44,12 +44,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace at::matrix {
 
-double fma_peak_gflops(Type type, int threads) {
+double fma_peak_gflops(Type type, int threads, int trials) {
   using clock = std::chrono::steady_clock;
   double best = 0;
   std::vector<double> sinks(static_cast<size_t>(threads) * 8);
   std::vector<double> operations(static_cast<size_t>(threads) * 8);
-  for (int trial = 0; trial < 20; ++trial) {
+  for (int trial = 0; trial < trials; ++trial) {
     const auto start = clock::now();
     at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)

@@ -260,7 +260,7 @@ TEST(Gemm, DenseColumns) {
 // Few rows or columns and a long depth, with what is left over of all tiles.
 template <class T>
 void few_lines() {
-  for (int64_t few = 2; few <= 17; ++few) {
+  for (int64_t few = 2; few <= 20; ++few) {
     for (const auto& [many, k] : {std::pair{19, 128}, {20, 133}, {21, 515}}) {
       check<T>({.m = few, .n = many, .k = k, .b = kColumns, .beta = 2, .add = 1}, "builtin");
       check<T>({.m = many, .n = few, .k = k, .a = kPaddedRows, .b = kColumns, .alpha = 3}, "builtin");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "aten/cpu/isa.h"
 #include "aten/cpu/matrix/gemm.h"
 #include "aten/cpu/support/scratch.h"
 
@@ -53,9 +54,10 @@ void run_in_parts(const Gemm& g, int64_t row_unit, int64_t col_unit, void (*seri
 void fill_with_addend(const Gemm& g);
 
 /// Whether there are so few rows or columns, of matrices whose lines along a long k lie dense, that packing the other
-/// matrix would take longer than the product.
+/// matrix would take longer than what it saves.
 inline bool has_few_lines(const Gemm& g) {
-  const int64_t most_rows = g.k >= 512 ? 16 : 8;
+  // With 32 registers nothing but the sums of lanes is lost, as long as the second cache holds the rows.
+  const int64_t most_rows = cpu::isa() == cpu::Isa::kAvx512 ? (g.k <= 1024 ? 192 : 64) : g.k >= 512 ? 16 : 8;
   return g.k >= 128 && g.a.col == 1 && g.b.row == 1 && ((g.m <= most_rows && g.m <= g.n) || g.n < 8);
 }
 

@@ -21,8 +21,10 @@ const char* refusal(const Gemm& g) {
   if (g.type == Type::kFloat32 && g.k * g.n <= 8 * 1024 && g.a.col == 1 && g.c_col == 1)
     return "the first cache holds the second matrix";
   if (g.type == Type::kFloat32 && has_few_lines(g)) return "it would pack a large matrix for few rows or columns";
-  if (g.type == Type::kFloat32 && g.a.col * type_size(g.type) % 512 == 0 && g.k >= 128 && !onednn_has_avx512())
-    return "without AVX-512 it reads columns that few sets of the first cache hold at half the speed";
+  const int64_t same_sets = onednn_has_avx512() ? 4096 : 512;  // bytes
+  if (g.type == Type::kFloat32 && g.a.col * type_size(g.type) % same_sets == 0 && g.k >= 128)
+    return "it reads columns that few sets of the first cache hold at half the speed";
+  if (g.type == Type::kFloat32 && g.k <= 384 && onednn_has_avx512()) return "the caches hold all of the depth";
   if (!is_row_major(g.a.row, g.a.col, g.m, g.k) && !is_row_major(g.a.col, g.a.row, g.k, g.m))
     return "neither stride of the first matrix is 1";
   if (!is_row_major(g.b.row, g.b.col, g.k, g.n) && !is_row_major(g.b.col, g.b.row, g.n, g.k))

@@ -28,13 +28,9 @@ bool multiply_signed_bytes(int64_t m, int64_t n, int64_t k, const Operand& a, co
   if (!a_rows && !internal::is_row_major(a.col, a.row, k, m)) return false;
   if (!b_rows && !internal::is_row_major(b.col, b.row, n, k)) return false;
   const at::internal::ThreadLease lease;
-  const int32_t nothing = 0;
-  const dnnl_status_t status = dnnl_gemm_s8s8s32(
-      a_rows ? 'N' : 'T', b_rows ? 'N' : 'T', 'F', m, n, k, 1.0f, static_cast<const int8_t*>(a.data),
-      a_rows ? internal::leading(a.row, m, k) : internal::leading(a.col, k, m), 0, static_cast<const int8_t*>(b.data),
-      b_rows ? internal::leading(b.row, k, n) : internal::leading(b.col, n, k), 0, 0.0f, c, n, &nothing);
-  internal::onednn_check(status, "product of signed bytes");
-  return true;
+  return internal::with_memory_errors([&] {
+    return internal::onednn_multiply_signed_bytes({.type = Type::kInt8, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .c_row = n});
+  });
 }
 
 namespace internal {

@@ -286,9 +286,10 @@ void fix_strides(int64_t rows, int64_t cols, int64_t* row, int64_t* col) {
   }
 }
 
+// The type of the result of bytes is int32.
 PrimitiveKey matmul_key(const Gemm& g, bool adds) {
   constexpr int64_t kMatmul = 1;
-  return {kMatmul, g.m,       g.n,     g.k,  g.a.row, g.a.col, g.b.row, g.b.col, g.c_row, adds ? g.add.row : -1,
+  return {kMatmul, static_cast<int64_t>(g.type), g.m,       g.n,     g.k,  g.a.row, g.a.col, g.b.row, g.b.col, g.c_row, adds ? g.add.row : -1,
           adds ? g.add.col : -1, at::get_num_threads()};
 }
 
@@ -296,7 +297,7 @@ std::unique_ptr<Primitive> make_matmul(const void* context) {
   const Gemm& g = *static_cast<const Gemm*>(context);
   const dnnl_memory_desc_t a = onednn_memory(g.type, {g.m, g.k}, {g.a.row, g.a.col});
   const dnnl_memory_desc_t b = onednn_memory(g.type, {g.k, g.n}, {g.b.row, g.b.col});
-  const dnnl_memory_desc_t c = onednn_memory(g.type, {g.m, g.n}, {g.c_row, 1});
+  const dnnl_memory_desc_t c = onednn_memory(g.type == Type::kInt8 ? Type::kInt32 : g.type, {g.m, g.n}, {g.c_row, 1});
   const bool bias = g.add.data != nullptr;
   const dnnl_memory_desc_t bias_layout = onednn_memory(g.type, {1, g.n}, {g.n, 1});
   dnnl_matmul_desc_t matmul;
@@ -330,6 +331,16 @@ void onednn_multiply_bfloat16(const Gemm& given) {
     primitive->execute({{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_BIAS, const_cast<void*>(g.add.data)}, {DNNL_ARG_DST, g.c}});
   else
     primitive->execute({{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, g.c}});
+}
+
+bool onednn_multiply_signed_bytes(const Gemm& given) {
+  Gemm g = given;
+  fix_strides(g.m, g.k, &g.a.row, &g.a.col);
+  fix_strides(g.k, g.n, &g.b.row, &g.b.col);
+  const std::shared_ptr<const Primitive> primitive = cached_primitive(matmul_key(g, false), make_matmul, &g);
+  if (primitive == nullptr) return false;
+  primitive->execute({{DNNL_ARG_SRC, const_cast<void*>(g.a.data)}, {DNNL_ARG_WEIGHTS, const_cast<void*>(g.b.data)}, {DNNL_ARG_DST, g.c}});
+  return true;
 }
 
 }  // namespace internal

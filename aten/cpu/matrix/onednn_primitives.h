@@ -110,5 +110,7 @@ void onednn_reorder(const dnnl_memory_desc_t& from, void* data, const dnnl_memor
 
 /// bfloat16 product of one batch entry; strides as the oneDNN candidate accepts them.
 void onednn_multiply_bfloat16(const Gemm& g);
+/// c = a b of signed bytes, c of int32; strides as above. False where oneDNN has no such primitive.
+bool onednn_multiply_signed_bytes(const Gemm& g);
 
 }  // namespace at::matrix::internal

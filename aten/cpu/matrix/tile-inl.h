@@ -368,12 +368,21 @@ HWY_INLINE void StripTile(const Strip<T>& s, int64_t i, int64_t j, int64_t last,
   }
 }
 
-// Tiles of kTall rows, of which the last begins early enough to be whole. m >= kTall.
+// Tiles of kTall rows, then one that is low enough for the rest and begins early enough to be whole. m >= kTall.
 template <class T, int kTall, int kWide, bool kWhole>
 HWY_NOINLINE void SomeStripTiles(const Strip<T>& s, int64_t j, int64_t last) {
-  for (int64_t i = 0; i < s.m; i += kTall) {
-    const int64_t first = HWY_MIN(i, s.m - kTall);
-    StripTile<T, kTall, kWide, kWhole>(s, first, j, last, i - first);
+  int64_t i = 0;
+  for (; i + kTall <= s.m; i += kTall) StripTile<T, kTall, kWide, kWhole>(s, i, j, last);
+  const auto rest = [&]<int kLow>(std::integral_constant<int, kLow>) HWY_ATTR {
+    StripTile<T, kLow, kWide, kWhole>(s, s.m - kLow, j, last, i - (s.m - kLow));
+  };
+  const int64_t left = s.m - i;
+  if (left > 4) {
+    rest(std::integral_constant<int, kTall>());
+  } else if (left > 2) {
+    rest(std::integral_constant<int, 4>());
+  } else if (left > 0) {
+    rest(std::integral_constant<int, 2>());
   }
 }
 template <class T, int kTall, int kWide>

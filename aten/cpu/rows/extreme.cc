@@ -80,30 +80,39 @@ Compute<T> extreme_impl(const T* x, int64_t n) {
   return hn::GetLane(kMax ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all));
 }
 
+// Several rows at a time, so that `acc` is read and written once for all of them and memory is read in long runs.
 template <bool kMax, class T>
 void column_extreme_impl(const T* x, int64_t row_stride, int64_t rows, int64_t cols, Compute<T>* acc) {
+  using C = Compute<T>;
   const Tag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const char* base = reinterpret_cast<const char*>(x);
-  int64_t j = 0;
-  for (; j + lanes <= cols; j += lanes) {
-    auto a = hn::LoadU(d, acc + j);
-    const char* row = base + j * static_cast<int64_t>(sizeof(T));
-    for (int64_t r = 0; r < rows; ++r, row += row_stride) {
-      const auto v = load(d, reinterpret_cast<const T*>(row));
-      // A NaN already there stays, a new one enters.
-      a = hn::IfThenElse(hn::IsNaN(a), a, hn::IfThenElse(hn::IsNaN(v), v, pick<kMax>(a, v)));
+  const auto element = [&](int64_t r, int64_t j) {
+    return reinterpret_cast<const T*>(reinterpret_cast<const char*>(x) + r * row_stride) + j;
+  };
+  const auto nan = hn::Set(d, std::numeric_limits<C>::quiet_NaN());
+  constexpr int64_t kRows = 8;
+  for (int64_t r = 0; r < rows; r += kRows) {
+    const int64_t last = r + kRows < rows ? r + kRows : rows;
+    int64_t j = 0;
+    for (; j + lanes <= cols; j += lanes) {
+      // Of numbers; where one is NaN, the result is.
+      auto best = hn::LoadU(d, acc + j);
+      auto found = hn::IsNaN(best);
+      for (int64_t i = r; i < last; ++i) {
+        const auto v = load(d, element(i, j));
+        found = hn::Or(found, hn::IsNaN(v));
+        best = pick<kMax>(best, v);
+      }
+      hn::StoreU(hn::IfThenElse(found, nan, best), d, acc + j);
     }
-    hn::StoreU(a, d, acc + j);
-  }
-  for (; j < cols; ++j) {
-    Compute<T> a = acc[j];
-    const char* row = base + j * static_cast<int64_t>(sizeof(T));
-    for (int64_t r = 0; r < rows; ++r, row += row_stride) {
-      const Compute<T> v = static_cast<Compute<T>>(*reinterpret_cast<const T*>(row));
-      if (a == a && !(kMax ? v <= a : v >= a)) a = v;
+    for (; j < cols; ++j) {
+      C a = acc[j];
+      for (int64_t i = r; i < last; ++i) {
+        const C v = static_cast<C>(*element(i, j));
+        if (a == a && !(kMax ? v <= a : v >= a)) a = v;
+      }
+      acc[j] = a;
     }
-    acc[j] = a;
   }
 }
 

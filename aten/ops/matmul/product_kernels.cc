@@ -1,4 +1,4 @@
-// mm, bmm, addmm, baddbmm, addbmm, addmv, mv, dot, vdot, addr: one call of the matrix engine each.
+// mm, bmm, addmm, baddbmm, addbmm, addmv, mv, dot, vdot, addr: calls of the matrix engine.
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
@@ -145,12 +145,18 @@ TensorSpec addbmm_meta(const Tensor& self, const Tensor& batch1, const Tensor& b
   return dense_spec(sizes, batch1);
 }
 
-// One product, whose inner dimension is the batches' one after the other, so that the sum is rounded once.
 void addbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha,
                 Tensor& out) {
-  const int64_t inner = batch1.size(0) * batch1.size(2);
-  const Tensor a = at::reshape(at::transpose(batch1, 0, 1), {batch1.size(1), inner}),
-               b = at::reshape(batch2, {inner, batch2.size(2)});
+  const int64_t batches = batch1.size(0), depth = batch1.size(2);
+  if (batches > 0 && depth >= 32 && out.itemsize() > 2) {
+    for (int64_t i = 0; i < batches; ++i) {
+      product(at::select(batch1, 0, i), at::select(batch2, 0, i), i == 0 ? &self : &out, i == 0 ? beta : Scalar(1), alpha, out);
+    }
+    return;
+  }
+  // One product, whose inner dimension is the batches' one after the other: short types are rounded once.
+  const Tensor a = at::reshape(at::transpose(batch1, 0, 1), {batch1.size(1), batches * depth}),
+               b = at::reshape(batch2, {batches * depth, batch2.size(2)});
   product(a, b, &self, beta, alpha, out);
 }
 
