@@ -284,7 +284,8 @@ void fill_streamed(char* dst, int64_t bytes, const void* item, int64_t size) {
 void fill(const Operand& dst, const void* item) {
   const LoopNest nest(&dst, 1);
   const int64_t size = dst.item_size, bytes = nest.numel() * size;
-  if (bytes >= stream_threshold_bytes() && nest.dim() == 1 && nest.byte_stride(0, 0) == size && kBlock % size == 0) {
+  // What is filled is mostly written to once more: it may take all of the cache.
+  if (bytes > 2 * stream_threshold_bytes() && nest.dim() == 1 && nest.byte_stride(0, 0) == size && kBlock % size == 0) {
     fill_streamed(nest.data(0), bytes, item, size);
     return;
   }

@@ -168,6 +168,49 @@ TensorSpec backward_spec(const char* op, int dims, Mode mode, const Tensor& grad
 
 }  // namespace
 
+namespace {
+
+// Row by row of `result`, which is contiguous, as `inside` is along its rows: the border in front, the part of `inside`
+// that lies from `start` on, the border behind.
+void pad_rows(const Tensor& inside, IntArrayRef start, const Scalar& value, const Tensor& result) {
+  const IntArrayRef sizes = result.sizes(), kept = inside.sizes(), strides = inside.strides();
+  const size_t outer = sizes.size() - 1;
+  const int64_t width = sizes[outer], left = start[outer], middle = kept[outer];
+  const Tensor border = at::full({1}, value, result.options());
+  cpu::visit_item_size(static_cast<int64_t>(result.itemsize()), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const from = static_cast<const T*>(inside.const_data_ptr());
+    const T blank = *static_cast<const T*>(border.const_data_ptr());
+    T* const to = static_cast<T*>(result.mutable_data_ptr());
+    at::parallel_for(0, result.numel() / width, std::max<int64_t>(1, 32768 / width), [&](int64_t begin, int64_t end) {
+      DimVector place(outer, 0);
+      for (int64_t d = static_cast<int64_t>(outer) - 1, left_over = begin; d >= 0; --d) {
+        place[d] = left_over % sizes[d];
+        left_over /= sizes[d];
+      }
+      for (int64_t r = begin; r < end; ++r) {
+        T* const row = to + r * width;
+        bool within = true;
+        int64_t offset = 0;
+        for (size_t d = 0; d < outer; ++d) {
+          within = within && place[d] >= start[d] && place[d] - start[d] < kept[d];
+          offset += (place[d] - start[d]) * strides[d];
+        }
+        if (within) {
+          std::fill_n(row, left, blank);
+          std::copy_n(from + offset, middle, row + left);
+          std::fill_n(row + left + middle, width - left - middle, blank);
+        } else {
+          std::fill_n(row, width, blank);
+        }
+        for (size_t d = outer; d > 0 && ++place[d - 1] == sizes[d - 1]; --d) place[d - 1] = 0;
+      }
+    });
+  });
+}
+
+}  // namespace
+
 Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value) {
   TORCH_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals ", pad.size());
   const int64_t rank = self.dim(), padded = static_cast<int64_t>(pad.size() / 2);
@@ -191,7 +234,6 @@ Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value)
     sizes[d] = size;
   }
   Tensor result = at::empty(sizes, self.options());
-  at::fill_(result, value);
   bool anything = true;
   int64_t to = result.storage_offset();
   for (int64_t d = 0; d < rank; ++d) {
@@ -199,9 +241,15 @@ Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value)
     anything = anything && kept[d] > 0;
     to += start[d] * result.stride(d);
   }
+  const Tensor kept_part = anything ? make_view(self, kept, self.strides(), from) : Tensor();
+  if (anything && self.is_cpu() && rank > 0 && self.stride(-1) == 1) {
+    pad_rows(kept_part, start, value, result);
+    return result;
+  }
+  at::fill_(result, value);
   if (anything) {
     Tensor inside = make_view(result, kept, result.strides(), to);
-    at::copy_(inside, make_view(self, kept, self.strides(), from), false);
+    at::copy_(inside, kept_part, false);
   }
   return result;
 }

@@ -195,11 +195,16 @@ void convert_coo_to_csr_cpu(const Tensor& self, int64_t size, bool, Tensor& out)
     at::parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
       int64_t last = begin == 0 ? -1 : row[begin - 1];
       bool rising = last >= -1 && last < size;
-      for (int64_t i = begin; i < end && rising; ++i) {
-        const int64_t least = std::max<int64_t>(last, 0);
-        rising = size > 0 && static_cast<uint64_t>(row[i] - least) <= static_cast<uint64_t>(size - 1 - least);
-        while (rising && last < row[i]) {
-          std::atomic_ref<Index>(pointers[++last]).store(static_cast<Index>(i), std::memory_order_relaxed);
+      // The rows of a piece are looked at first, so that the loop that writes has nothing else to do.
+      constexpr int64_t kPiece = 2048;
+      for (int64_t first = begin; first < end && rising; first += kPiece) {
+        const int64_t behind = std::min(first + kPiece, end);
+        rising = row[first] >= std::max<int64_t>(last, 0) && row[behind - 1] < size;
+        for (int64_t i = first + 1; i < behind; ++i) rising &= row[i] >= row[i - 1];
+        for (int64_t i = first; i < behind && rising; ++i) {
+          for (; last < row[i]; ++last) {
+            std::atomic_ref<Index>(pointers[last + 1]).store(static_cast<Index>(i), std::memory_order_relaxed);
+          }
         }
       }
       if (!rising) in_order = false;
