@@ -226,6 +226,79 @@ TEST(Prepare, SaysWhatItRefuses) {
   EXPECT_TRUE(contains(header, "kArenaBytes = 0"));  // the output is the caller's
 }
 
+TEST(Parts, SayWhatTheyRefuse) {
+  const auto refusal = [](const char* text) { return message_of<c10::ValueError>([&] { prepare(program(text)); }); };
+  EXPECT_TRUE(contains(refusal(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>, %c: Tensor<Bool, cpu, [], []>) {
+    %0: Tensor = if(%c) { yield %x } { %1: Tensor = aten::cat([%x, %x], 0)
+      yield %1 }
+    return %0
+  })"),
+                       "branches with results of different sizes or dtypes"));
+  EXPECT_TRUE(contains(refusal(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = loop(3, True, [%x]) { |%i: int, %y: Tensor|
+      %1: Tensor = aten::add.Scalar(%y, %i, 1)
+      yield True, %1 }
+    return %0
+  })"),
+                       "a loop whose turns depend on elements, or on their number"));
+  EXPECT_TRUE(contains(refusal(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = while([%x], []) { |%y: Tensor| yield %y } { |%z: Tensor|
+      %1: Tensor = aten::neg(%z)
+      yield %1 }
+    return %0
+  })"),
+                       "a condition that is no tensor of bool"));
+  EXPECT_TRUE(contains(refusal(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = scope["autocast"]("cpu", None, True, None) {
+      %1: Tensor = aten::neg(%x)
+      yield %1 }
+    return %0
+  })"),
+                       "a scope of autocast"));
+}
+
+// What is known beforehand leaves no branch, nor does a scope of no gradients.
+TEST(Parts, StandInPlaceWhereNothingDepends) {
+  const PreparedProgram p = prepare(program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = if(True) {
+      %1: Tensor = aten::neg(%x)
+      yield %1 } {
+      %2: Tensor = aten::sin(%x)
+      yield %2 }
+    %3: Tensor = scope["set_grad_enabled"](False) {
+      %4: Tensor = aten::cos(%0)
+      yield %4 }
+    return %3
+  })"));
+  EXPECT_TRUE(p.parts.empty());
+  const std::string source = print_program(p, {}).source;
+  EXPECT_TRUE(contains(source, "aten::neg") && contains(source, "aten::cos") && !contains(source, "aten::sin"));
+}
+
+// Bodies lie in memory of one step, and what they multiply with among the program's weights.
+TEST(Parts, ShareTheProgramsMemory) {
+  const at::Tensor weight = at::ones({4, 4});
+  const PreparedProgram p = prepare(program(R"(graph f(%x: Tensor<Float, cpu, [3, 4], [4, 1]>) {
+    %0: Tensor, %1: Tensor = scan([%x], [%x], []) { |%state: Tensor, %row: Tensor|
+      %2: Tensor = aten::mm(%state, @0)
+      %3: Tensor = aten::add.Tensor(%2, %row, 1)
+      %4: Tensor = aten::sum(%3, None)
+      yield %3, %4 }
+    return %0, %1
+  })",
+                                            {weight}));
+  ASSERT_EQ(p.parts.size(), 1u);
+  const ProgramPart& part = p.parts.begin()->second;
+  EXPECT_EQ(part.carried, 1u);
+  EXPECT_EQ(part.sliced, 1u);
+  EXPECT_EQ(part.turns, graph::IntExpr(3));
+  const PrintedProgram printed = print_program(p, {});
+  EXPECT_EQ(printed.weights.size(), 64u);
+  EXPECT_TRUE(contains(printed.source, "for (int64_t turn = 0; turn < 3; ++turn)"));
+  EXPECT_TRUE(contains(printed.source, "class ModelPart0 {"));
+  EXPECT_TRUE(printed.allocating.empty());
+}
+
 // What is no tensor is a constant of the class.
 TEST(Print, OutputsThatAreNumbers) {
   ExportedProgram p = program(R"(graph f(%x: Tensor<Float, cpu, [s0, 2], [2, 1]>) {

@@ -90,19 +90,52 @@ class Preparing {
     note("dead", graph::eliminate_dead_code(*result_.graph));
     note("copies to and from channels-last",
          graph::use_channels_last(*result_.graph, compiler::is_packable_convolution));
+    finish();
+    bound_symbols();
+    pass_symbols(result_);
+    return std::move(result_);
+  }
+
+ private:
+  // What a node of control flow runs. Its graph went through the passes with the one around it.
+  std::shared_ptr<PreparedProgram> run_part(std::unique_ptr<Graph> graph) {
+    result_.graph = std::move(graph);
+    const Block& block = result_.graph->block();
+    user_outputs_.assign(block.outputs().begin(), block.outputs().end());
+    std::set<std::string> taken;
+    for (size_t i = 0; i < block.input_count(); ++i) {
+      result_.inputs.push_back(identifier(block.input(i)->name(), "input", taken));
+    }
+    finish();
+    return std::make_shared<PreparedProgram>(std::move(result_));
+  }
+
+  // From the graph to what is printed.
+  void finish() {
     separate_outputs();
+    lay_out_parts(*result_.graph);
     propagate();
     name_outputs();
+    result_.parts = outline_parts(*result_.graph, [this](std::unique_ptr<Graph> graph) {
+      return Preparing(program_, options_).run_part(std::move(graph));
+    });
+    if (!result_.parts.empty()) graph::eliminate_dead_code(*result_.graph);
     check();
     result_.fusions = compiler::find_fusions(*result_.graph);
     note("calls behind convolutions and products, computed with them",
          {static_cast<int64_t>(result_.fusions.runs_with.size()), {}});
     fuse_groups();
-    bound_symbols();
-    return std::move(result_);
   }
 
- private:
+  static void pass_symbols(PreparedProgram& program) {
+    for (auto& [name, part] : program.parts) {
+      for (ProgramPart::Body& body : part.bodies) {
+        body.program->graph->symbols() = program.graph->symbols();
+        pass_symbols(*body.program);
+      }
+    }
+  }
+
   // Numbers that depend on sizes say what they are, and sizes that depend on such numbers.
   void propagate() {
     PassResult done = graph::propagate_shapes(*result_.graph);
@@ -274,9 +307,12 @@ class Preparing {
         continue;
       }
       const Value* value = output.is_value() ? output.value() : nullptr;
-      const bool own = value != nullptr && value->node() != nullptr && value->node()->kind() == Node::Kind::kCall &&
-                       !graph::is_view(*value->node()) && !graph::may_return_arguments(value->node()->callable()) &&
-                       seen.insert(value).second && value->info() != nullptr && graph::is_row_major(*value->info());
+      const Node* const node = value != nullptr ? value->node() : nullptr;
+      const bool made =
+          node != nullptr && (is_part(*node) || (node->kind() == Node::Kind::kCall && !graph::is_view(*node) &&
+                                                 !graph::may_return_arguments(node->callable())));
+      const bool own =
+          made && seen.insert(value).second && value->info() != nullptr && graph::is_row_major(*value->info());
       if (own) {
         outputs.push_back(output);
         continue;
@@ -291,11 +327,9 @@ class Preparing {
   void check() {
     std::string refused;
     result_.graph->for_nodes([&](const Node* node) {
+      if (node->kind() == Node::Kind::kInvoke && result_.parts.count(node->name()) > 0) return;
       const char* why = nullptr;
-      if (node->block_count() > 0)
-        why = "control flow";
-      else if (node->kind() != Node::Kind::kCall && node->kind() != Node::Kind::kUnpack &&
-               node->kind() != Node::Kind::kList)
+      if (node->kind() != Node::Kind::kCall && node->kind() != Node::Kind::kUnpack && node->kind() != Node::Kind::kList)
         why = "no call of an operator";
       else if (graph::draws_random_numbers(*node))
         why = "random numbers";

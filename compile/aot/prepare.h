@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compile/aot/groups.h"
+#include "compile/aot/parts.h"
 #include "compile/layers/fusion.h"
 #include "export/exported_program.h"
 #include "graph/ir/graph.h"
@@ -41,8 +42,9 @@ struct PreparedProgram {
   std::unique_ptr<graph::Graph> graph;
   compiler::Fusions fusions;
   FoundGroups groups;
-  std::vector<std::string> inputs;   ///< valid C++ names, different from each other
-  std::vector<std::string> outputs;  ///< the same, of those that are tensors
+  std::map<std::string, ProgramPart> parts;  ///< invoked in the graph by their names
+  std::vector<std::string> inputs;           ///< valid C++ names, different from each other
+  std::vector<std::string> outputs;          ///< the same, of those that are tensors
   std::vector<ProgramNumber> numbers;
   std::vector<ProgramState> states;
   /// Of each output behind the user's, the input that has its value after the run: a state, or a tensor of the user.
@@ -54,8 +56,8 @@ struct PreparedProgram {
   std::vector<std::string> notes;  ///< what the passes did
 };
 
-/// Throws ValueError that says what such a program must not have: gradients, control flow, sizes without a bound,
-/// inputs that are no tensors, random numbers, numbers that depend on elements.
+/// Throws ValueError that says what such a program must not have: gradients, sizes without a bound, inputs that are no
+/// tensors, random numbers, numbers that depend on elements, control flow that parts.h has no form for.
 PreparedProgram prepare(const ExportedProgram& program, const PrepareOptions& options = {});
 
 }  // namespace torch::aot

@@ -84,15 +84,22 @@ std::pair<at::Tensor, at::Tensor> bytes_by_channel(const at::Tensor& weight) {
 
 }  // namespace
 
-Printer::Printer(const PreparedProgram& program, const PrintOptions& options)
+Printer::Printer(const PreparedProgram& program, const PrintOptions& options, GroupKernels* kernels,
+                 std::string kernels_name)
     : program_(program),
       options_(options),
       options_of_plan_(plan_options(program, largest_of(*program.graph))),
       plan_(graph::plan_memory(*program.graph, options_of_plan_)),
-      largest_(largest_of(*program.graph)) {
+      largest_(largest_of(*program.graph)),
+      kernels_(kernels == nullptr ? own_kernels_ : *kernels),
+      kernels_name_(std::move(kernels_name)) {
   place_states();
   for (const ProgramGroup& group : program.groups.groups) groups_[group.part.graph->name()] = &group;
 }
+Printer::Printer(const PreparedProgram& program, const PrintOptions& options)
+    : Printer(program, options, nullptr, options.class_name + "Kernels") {}
+Printer::Printer(const PreparedProgram& program, const PrintOptions& options, Printer& whole)
+    : Printer(program, options, &whole.kernels_, whole.kernels_name_) {}
 
 TensorInfo Printer::info(const Operand& operand) const {
   if (operand.is_constant()) return graph::info_of(operand.constant().toTensor());
@@ -605,7 +612,9 @@ void Printer::node(const Node& node) {
     places_[node.result()] = {Where::kWeights, 0, weight(stack.at(0).toTensor())};
     return;
   }
-  if (node.kind() == Node::Kind::kInvoke) return group_step(node);
+  if (node.kind() == Node::Kind::kInvoke) {
+    return program_.parts.count(node.name()) > 0 ? part_step(node) : group_step(node);
+  }
   // Views are a matter of places, lists of what takes them.
   if (node.kind() != Node::Kind::kCall || graph::is_view(node)) return;
   const bool is_number = node.result_count() > 0 && node.result()->expr() != nullptr;
@@ -635,10 +644,7 @@ void Printer::report(const std::vector<const Node*>& nodes, const Node& last) {
   report_ += operations_ == IntExpr(0) ? "\n" : operations_.str() + " operations\n";
 }
 
-PrintedProgram Printer::run() {
-  static const std::set<std::string> kMembers{"Inputs", "Outputs", "Buffers", "Sizes", "Shared", "State"};
-  TORCH_CHECK_VALUE(kMembers.count(options_.class_name) == 0, "a program cannot be called ", options_.class_name,
-                    ", which is what its class calls a part of it (class_name)");
+void Printer::print_steps() {
   const graph::Block& block = program_.graph->block();
   for (size_t i = 0; i < block.input_count(); ++i) places_[block.input(i)] = {Where::kInput, i};
   for (size_t i = 0; i < block.outputs().size(); ++i) {
@@ -656,6 +662,13 @@ PrintedProgram Printer::run() {
   }
   TORCH_CHECK_NOT_IMPLEMENTED(missing.empty(), "nothing computes these in a compiled program:", missing);
   keep_updates();
+}
+
+PrintedProgram Printer::run() {
+  static const std::set<std::string> kMembers{"Inputs", "Outputs", "Buffers", "Sizes", "Shared", "State"};
+  TORCH_CHECK_VALUE(kMembers.count(options_.class_name) == 0, "a program cannot be called ", options_.class_name,
+                    ", which is what its class calls a part of it (class_name)");
+  print_steps();
   PrintedProgram printed;
   printed.header = header_text();
   printed.source = source_text();

@@ -53,6 +53,8 @@ class Printer {
 
   Printer(const PreparedProgram& program, const PrintOptions& options);
   PrintedProgram run();
+  Printer(const Printer&) = delete;
+  Printer& operator=(const Printer&) = delete;
 
   /// Where a tensor's first element is, a `char*` or `const char*`. Constants are among the weights from then on.
   std::string pointer(const graph::Operand& operand);
@@ -84,6 +86,10 @@ class Printer {
   void count(const graph::IntExpr& operations) { operations_ = operations_ + operations; }
 
  private:
+  // Of a part of `whole`.
+  Printer(const PreparedProgram& program, const PrintOptions& options, Printer& whole);
+  Printer(const PreparedProgram& program, const PrintOptions& options, GroupKernels* kernels, std::string kernels_name);
+
   enum class Where { kInput, kOutput, kArena, kWeights, kTensor };
   struct Place {
     Where where;
@@ -104,17 +110,30 @@ class Printer {
   std::string output_place(size_t i) const;
   bool is_users(const Place& at) const;
   void group_step(const graph::Node& invoke);
+  void part_step(const graph::Node& invoke);
+  struct Bodies {
+    std::vector<std::string> calls;  // "state.part0->run("
+    int64_t bytes = 0;               // of the memory that they use
+  };
+  Bodies add_bodies(const ProgramPart& part, const std::string& name);
+  std::string body_call(const std::string& member, const PreparedProgram& body, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& outputs) const;
+  void print_steps();
   void report(const std::vector<const graph::Node*>& nodes, const graph::Node& last);
   std::optional<std::string> argument(const graph::Operand& operand, const c10::Argument& argument);
   std::string new_tensor(const std::string& pointer, const graph::TensorInfo& info, const std::string& moves_with);
   std::string header_text() const;
+  std::string functions_text() const;
+  std::string class_text() const;
   std::string source_text() const;
+  std::string definitions() const;
   std::string report_text() const;
+  std::string weights_symbol() const { return "kindling_weights_" + options_.name_space + "_" + options_.class_name; }
   int64_t planned_bytes() const;
   int64_t arena_bytes() const;
   std::string states_pointer(const char* indent) const;
   std::string checks() const;
-  std::string kernels_name() const { return options_.class_name + "Kernels"; }
+  const std::string& kernels_name() const { return kernels_name_; }
   std::string sizes_parameter() const;
   std::string symbols_of_sizes() const;
   std::string number_function(const ProgramNumber& number) const;
@@ -138,12 +157,16 @@ class Printer {
   std::map<const void*, int64_t> weight_places_;
   std::map<const void*, std::string> stored_;
   std::map<std::string, const ProgramGroup*> groups_;  // by their names
-  GroupKernels kernels_;
+  GroupKernels own_kernels_;
+  GroupKernels& kernels_;  // those of the program that this one is a part of
+  std::string kernels_name_;
   std::vector<at::Tensor> held_;
   std::string weights_;
   std::set<std::string> includes_, families_;
+  std::string parts_;          // their classes
+  std::string state_members_;  // one for each
   std::string run_, members_, initialisers_, constructor_, reset_, moves_, resizes_, report_;
-  size_t tensor_count_ = 0, shared_count_ = 0;
+  size_t tensor_count_ = 0, shared_count_ = 0, part_count_ = 0;
   graph::IntExpr operations_ = 0, all_operations_ = 0;
   std::vector<std::string> allocating_;
 };

@@ -101,10 +101,20 @@ std::string Printer::symbols_of_sizes() const {
   return text;
 }
 
+// What the class says of sizes and numbers.
+std::string Printer::functions_text() const {
+  const std::vector<TensorInfo> inputs = input_infos(program_), outputs = output_infos(program_);
+  std::string functions;
+  for (size_t i = 0; i < inputs.size(); ++i) functions += sizes_function(program_.inputs[i], inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) functions += sizes_function(program_.outputs[i], outputs[i]);
+  if (!program_.numbers.empty()) functions += "\n  /// Outputs that are no tensors.\n";
+  for (const ProgramNumber& number : program_.numbers) functions += number_function(number);
+  return functions;
+}
+
 std::string Printer::header_text() const {
   const std::vector<TensorInfo> inputs = input_infos(program_), outputs = output_infos(program_),
                                 states = state_infos(program_);
-  const std::string& name = options_.class_name;
   std::string includes = "#include <array>\n";
   for (const auto* infos : {&inputs, &outputs, &states}) {
     for (const TensorInfo& info : *infos) {
@@ -115,26 +125,29 @@ std::string Printer::header_text() const {
       }
     }
   }
-  std::string functions;
-  for (size_t i = 0; i < inputs.size(); ++i) functions += sizes_function(program_.inputs[i], inputs[i]);
-  for (size_t i = 0; i < outputs.size(); ++i) functions += sizes_function(program_.outputs[i], outputs[i]);
-  if (!program_.numbers.empty()) functions += "\n  /// Outputs that are no tensors.\n";
-  for (const ProgramNumber& number : program_.numbers) functions += number_function(number);
+  const std::string functions = functions_text();
   // Quotients and the like; infinities.
   const bool computes = functions.find("torch::aot::") != std::string::npos;
   includes += std::string("#include <cstddef>\n#include <cstdint>\n") +
               (functions.find("numeric_limits") != std::string::npos ? "#include <limits>\n" : "") +
               "#include <memory>\n\n" + (computes ? "#include \"compile/aot/runtime/checks.h\"\n" : "") +
               "#include \"compile/aot/runtime/weights.h\"\n";
-  bool changes_inputs = false;
-  for (size_t i = 0; i < inputs.size(); ++i) changes_inputs |= program_.changes(i);
   std::string text =
       "// Made from a model by kindling_program. One instance serves one call at a time; any number of\n"
       "// instances share their weights.\n//\n";
-  text += "//   " + options_.name_space + "::" + name + " program;\n";
+  text += "//   " + options_.name_space + "::" + options_.class_name + " program;\n";
   text += std::string("//   program.run(") + (largest_.empty() ? "" : "{sizes...}, ") + "{inputs...}, {outputs...});\n";
-  text +=
-      "#pragma once\n\n" + includes + "\nnamespace " + options_.name_space + " {\n\nclass " + name + " {\n public:\n";
+  return text + "#pragma once\n\n" + includes + "\nnamespace " + options_.name_space + " {\n\n" + class_text() +
+         "\n}  // namespace " + options_.name_space + "\n";
+}
+
+std::string Printer::class_text() const {
+  const std::vector<TensorInfo> inputs = input_infos(program_), outputs = output_infos(program_),
+                                states = state_infos(program_);
+  const std::string& name = options_.class_name;
+  bool changes_inputs = false;
+  for (size_t i = 0; i < inputs.size(); ++i) changes_inputs |= program_.changes(i);
+  std::string text = "class " + name + " {\n public:\n";
   if (!largest_.empty()) {
     text += "  /// Sizes that differ from call to call.\n  struct Sizes {\n";
     for (const auto& [symbol, range] : program_.graph->symbols()) {
@@ -153,7 +166,7 @@ std::string Printer::header_text() const {
     text += "  /// What a run leaves for the next one. Dense, row-major.\n" +
             pointers("Buffers", state_names(program_), states, all);
   }
-  text += functions;
+  text += functions_text();
   text += "\n  static constexpr size_t kArenaBytes = " + std::to_string(arena_bytes()) + ";\n" +
           (states.empty() ? ""
                           : "  /// At the end of the arena: the buffers.\n  static constexpr size_t kBufferBytes = " +
@@ -188,9 +201,7 @@ std::string Printer::header_text() const {
         "const;\n"
         "  /// Makes them what they were before the first run.\n  void reset();\n";
   }
-  text += "\n private:\n  struct State;\n  std::unique_ptr<State> state_;\n};\n\n}  // namespace " +
-          options_.name_space + "\n";
-  return text;
+  return text + "\n private:\n  struct State;\n  std::unique_ptr<State> state_;\n};\n";
 }
 
 std::string Printer::checks() const {
@@ -228,8 +239,6 @@ std::string Printer::states_pointer(const char* indent) const {
 }
 
 std::string Printer::source_text() const {
-  const std::string& name = options_.class_name;
-  const std::string symbol = "kindling_weights_" + options_.name_space + "_" + name;
   std::string text =
       "#include \"" + options_.header + "\"\n\n#include <limits>\n#include <tuple>\n#include <utility>\n";
   for (const std::string& path : includes_) {
@@ -239,12 +248,19 @@ std::string Printer::source_text() const {
   for (const std::string& path : includes_) {
     if (path.find('/') != std::string::npos) text += include_line(path);
   }
-  if (options_.embed_weights) text += "\nextern \"C\" const char " + symbol + "[];\n";
+  if (options_.embed_weights) text += "\nextern \"C\" const char " + weights_symbol() + "[];\n";
   if (!kernels_.empty()) {
     text += "\nnamespace " + options_.name_space + "::" + kernels_name() + " {\n" + kernels_.declarations() + "}\n";
   }
+  return text + "\nnamespace " + options_.name_space + " {\n\n" + definitions() + "\n}  // namespace " +
+         options_.name_space + "\n";
+}
+
+// The members of the class, behind the classes of its parts.
+std::string Printer::definitions() const {
+  const std::string& name = options_.class_name;
   const bool dynamic = !largest_.empty();
-  text += "\nnamespace " + options_.name_space + " {\n\nclass " + name + "::Shared {\n public:\n";
+  std::string text = parts_ + "class " + name + "::Shared {\n public:\n";
   text +=
       "  explicit Shared(torch::aot::Weights bytes)\n      : weights(std::move(bytes)),\n        w(weights.data())" +
       std::string(initialisers_.empty() ? "" : ",\n        ") + initialisers_ + " {}\n";
@@ -263,12 +279,12 @@ std::string Printer::source_text() const {
   }
   text += "  std::shared_ptr<const Shared> shared;\n  torch::aot::Arena arena;\n";
   if (tensor_count_ > 0) text += "  at::Tensor t[" + std::to_string(tensor_count_) + "];\n";
-  text += "};\n\n";
+  text += state_members_ + "};\n\n";
   if (options_.embed_weights) {
     text += "std::shared_ptr<const " + name + "::Shared> " + name +
             "::share() {\n  static const std::shared_ptr<const Shared> shared =\n"
             "      std::make_shared<Shared>(torch::aot::Weights(" +
-            symbol + ", kWeightBytes));\n  return shared;\n}\n";
+            weights_symbol() + ", kWeightBytes));\n  return shared;\n}\n";
   }
   text += "std::shared_ptr<const " + name + "::Shared> " + name +
           "::share(torch::aot::Weights weights) {\n  torch::aot::check_weights(" + quoted(name) +
@@ -301,7 +317,7 @@ std::string Printer::source_text() const {
             states_pointer("  ") + "  return " + braces(pointers) + ";\n}\nvoid " + name +
             "::reset() {\n  state_->reset();\n}\n";
   }
-  return text + "\n}  // namespace " + options_.name_space + "\n";
+  return text;
 }
 
 std::string Printer::report_text() const {

@@ -255,7 +255,9 @@ HWY_INLINE void SumsOfLanes(D d, const V* v, int count, hn::TFromD<D>* sums) {
   using T = hn::TFromD<D>;
   constexpr int kGroup = 16 / sizeof(T);
   const hn::FixedTag<T, kGroup> block;
-  const auto half_sums = [d](V a, V b) HWY_ATTR { return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)); };
+  const auto half_sums = [d](V a, V b) HWY_ATTR {
+    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  };
 #pragma GCC unroll 8
   for (int i = 0; i < count; i += kGroup) {
     V all;
@@ -340,7 +342,8 @@ void ProductByLines(const Gemm& g) {
           auto value = hn::Mul(hn::Set(four, alpha), hn::LoadU(four, sums + 4 * l));
           if (add != nullptr) {
             const T* const more = add + (f + l) * g.add.row + m * g.add.col;
-            value = hn::MulAdd(hn::Set(four, beta), g.add.col == 0 ? hn::Set(four, *more) : hn::LoadU(four, more), value);
+            const auto addend = g.add.col == 0 ? hn::Set(four, *more) : hn::LoadU(four, more);
+            value = hn::MulAdd(hn::Set(four, beta), addend, value);
           }
           hn::StoreU(value, four, c + (f + l) * g.c_row + m);
         }

@@ -29,7 +29,8 @@ bool multiply_signed_bytes(int64_t m, int64_t n, int64_t k, const Operand& a, co
   if (!b_rows && !internal::is_row_major(b.col, b.row, n, k)) return false;
   const at::internal::ThreadLease lease;
   return internal::with_memory_errors([&] {
-    return internal::onednn_multiply_signed_bytes({.type = Type::kInt8, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .c_row = n});
+    return internal::onednn_multiply_signed_bytes(
+        {.type = Type::kInt8, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .c_row = n});
   });
 }
 

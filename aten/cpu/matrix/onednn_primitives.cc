@@ -289,8 +289,8 @@ void fix_strides(int64_t rows, int64_t cols, int64_t* row, int64_t* col) {
 // The type of the result of bytes is int32.
 PrimitiveKey matmul_key(const Gemm& g, bool adds) {
   constexpr int64_t kMatmul = 1;
-  return {kMatmul, static_cast<int64_t>(g.type), g.m,       g.n,     g.k,  g.a.row, g.a.col, g.b.row, g.b.col, g.c_row, adds ? g.add.row : -1,
-          adds ? g.add.col : -1, at::get_num_threads()};
+  return {kMatmul, static_cast<int64_t>(g.type), g.m, g.n, g.k, g.a.row, g.a.col, g.b.row, g.b.col, g.c_row,
+          adds ? g.add.row : -1, adds ? g.add.col : -1, at::get_num_threads()};
 }
 
 std::unique_ptr<Primitive> make_matmul(const void* context) {
@@ -339,7 +339,9 @@ bool onednn_multiply_signed_bytes(const Gemm& given) {
   fix_strides(g.k, g.n, &g.b.row, &g.b.col);
   const std::shared_ptr<const Primitive> primitive = cached_primitive(matmul_key(g, false), make_matmul, &g);
   if (primitive == nullptr) return false;
-  primitive->execute({{DNNL_ARG_SRC, const_cast<void*>(g.a.data)}, {DNNL_ARG_WEIGHTS, const_cast<void*>(g.b.data)}, {DNNL_ARG_DST, g.c}});
+  void* const a = const_cast<void*>(g.a.data);
+  void* const b = const_cast<void*>(g.b.data);
+  primitive->execute({{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, g.c}});
   return true;
 }
 

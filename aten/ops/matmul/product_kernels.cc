@@ -150,7 +150,9 @@ void addbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, 
   const int64_t batches = batch1.size(0), depth = batch1.size(2);
   if (batches > 0 && depth >= 32 && out.itemsize() > 2) {
     for (int64_t i = 0; i < batches; ++i) {
-      product(at::select(batch1, 0, i), at::select(batch2, 0, i), i == 0 ? &self : &out, i == 0 ? beta : Scalar(1), alpha, out);
+      const bool first = i == 0;
+      product(at::select(batch1, 0, i), at::select(batch2, 0, i), first ? &self : &out, first ? beta : Scalar(1), alpha,
+              out);
     }
     return;
   }
