@@ -204,6 +204,54 @@ def kindling_capture(name, srcs, deps = [], copts = [], visibility = None, tags 
         visibility = visibility,
     )
 
+def _kindling_script_impl(ctx):
+    ctx.actions.run(
+        executable = ctx.attr._program[0][DefaultInfo].files_to_run,
+        arguments = [ctx.file.model.path, ctx.outputs.out.path] + ctx.attr.inputs,
+        inputs = [ctx.file.model],
+        outputs = [ctx.outputs.out],
+        mnemonic = "KindlingScript",
+        progress_message = "Exporting the model %s" % ctx.file.model.short_path,
+    )
+    return [DefaultInfo(files = depset([ctx.outputs.out]))]
+
+_kindling_script = rule(
+    implementation = _kindling_script_impl,
+    attrs = {
+        "inputs": attr.string_list(),
+        "model": attr.label(mandatory = True, allow_single_file = True),
+        "out": attr.output(),
+        "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
+        "_program": attr.label(
+            default = "//compile/aot:kindling_script",
+            cfg = _for_this_machine,
+        ),
+    },
+)
+
+def kindling_script(name, model, inputs, visibility = None, tags = [], testonly = False):
+    """A model of TorchScript as <name>.pt2, for kindling_program: forward of the module, in evaluation, for given inputs.
+
+    Args:
+      name: of the target.
+      model: a file of torch.jit.save.
+      inputs: the arguments of forward, tensors each: "float32[n:1:16, 3, 32, 32]" has a dtype by its Python name, and sizes that
+        are numbers, or names with the least and the largest that they may be. The program goes the way that the module takes
+        for such inputs; where that depends on their elements, the build fails.
+      visibility: of the model.
+      tags: as everywhere.
+      testonly: as everywhere.
+    """
+    _kindling_script(
+        name = name,
+        inputs = inputs,
+        model = model,
+        out = name + ".pt2",
+        tags = tags,
+        testonly = testonly,
+        visibility = visibility,
+    )
+
 def _class_of(name):
     return "".join([part[:1].upper() + part[1:] for part in name.replace("-", "_").replace(".", "_").split("_")])
 
@@ -229,7 +277,7 @@ def kindling_program(
 
     Args:
       name: of the library.
-      model: a .pt2 file of torch.export, or a .onnx file.
+      model: a .pt2 file of torch.export, a .onnx file, or what kindling_capture or kindling_script makes.
       model_data: files that the model reads, such as external weights.
       weights: "embed", the program contains them; or "file", it is given those of <name>_weights.bin when it starts.
       largest: how large sizes may be that the model has no bound for, {"s0": "128"}.

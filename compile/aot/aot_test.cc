@@ -12,6 +12,7 @@
 #include "compile/aot/runtime/checks.h"
 #include "compile/aot/runtime/testing.h"
 #include "compile/aot/runtime/weights.h"
+#include "compile/aot/script_model.h"
 #include "graph/passes/testing/programs.h"
 #include "gtest/gtest.h"
 
@@ -297,6 +298,27 @@ TEST(Parts, ShareTheProgramsMemory) {
   EXPECT_TRUE(contains(printed.source, "for (int64_t turn = 0; turn < 3; ++turn)"));
   EXPECT_TRUE(contains(printed.source, "class ModelPart0 {"));
   EXPECT_TRUE(printed.allocating.empty());
+}
+
+TEST(Script, SaysWhichInputsItCannotRead) {
+  // A file is read first: of none of them anything is known.
+  EXPECT_TRUE(contains(message_of([] { export_script("no_such_file.pt", {"float32[2]"}); }), "no_such_file.pt"));
+  const char* const file = "compile/aot/testing/convnet_bn.pt";
+  for (const char* text : {"float32", "float33[2]", "float32[2", "float32[-1]", "float32[n:2]", "float32[2,]", "[2]",
+                           "float32[99999999999999999999]"}) {
+    EXPECT_EQ(message_of<c10::ValueError>([&] { export_script(file, {text}); }),
+              "input '" + std::string(text) + "': expected a dtype and sizes, as float32[n:1:16, 3]");
+  }
+  // The module does not take it.
+  EXPECT_ANY_THROW(export_script(file, {"int64[2, 1, 12, 12]"}));
+}
+
+// Its weights become constants, sizes have the ranges that they were given.
+TEST(Script, IsAProgram) {
+  const ExportedProgram p = export_script("compile/aot/testing/convnet_bn.pt", {"float32[n:1:6, 1, 12, 12]"});
+  EXPECT_EQ(p.graph->symbols().at("n"), (graph::IntRange{1, 6}));
+  EXPECT_FALSE(p.constants.empty());
+  EXPECT_EQ(prepare(p).inputs, std::vector<std::string>{"x"});
 }
 
 // What is no tensor is a constant of the class.

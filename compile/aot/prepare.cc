@@ -395,6 +395,8 @@ class Preparing {
       for (const IntExpr& size : block.input(i)->info()->sizes) size.collect_symbols(names);
     }
     std::map<std::string, IntRange>& ranges = result_.graph->symbols();
+    // Those of numbers that nothing reads any more.
+    std::erase_if(ranges, [&](const auto& symbol) { return names.count(symbol.first) == 0; });
     std::string unbound;
     for (const std::string& name : names) {
       IntRange& range = ranges[name];
