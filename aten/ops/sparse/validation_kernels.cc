@@ -262,7 +262,9 @@ void convert_csr_to_coo_cpu(const Tensor& crow_indices, const Tensor& col_indice
           std::fill(lines + b * nnz + begin[i], lines + b * nnz + begin[i + 1], static_cast<Index>(i));
         }
       });
-      std::copy(place, place + nnz, others + b * nnz);
+      at::parallel_for(0, nnz, 4 * kGrain, [&](int64_t first, int64_t last) {
+        std::copy(place + first, place + last, others + b * nnz + first);
+      });
       int64_t rest = b;
       for (int64_t d = dims - 1; d >= 0; --d) {
         std::fill_n(to + d * total + b * nnz, nnz, static_cast<Index>(rest % crow_indices.size(d)));
