@@ -8,6 +8,7 @@
 #include "quantization/eager/quantized_functional.h"
 #include "quantization/eager/quantized_layers.h"
 #include "quantization/eager/quantized_linear.h"
+#include "quantization/eager/trained_tables.h"
 #include "quantization/fx/quantize_fx.h"
 #include "quantization/lowering/lowering.h"
 #include "quantization/observers/fake_quantize.h"

@@ -27,7 +27,16 @@ at::Tensor observed(const nn::Module& module, const at::Tensor& weight, Observer
 
 /// Embedding and EmbeddingBag.
 void set_tables(ModuleMapping& mapping);
+/// Those of training.
+void set_trained_tables(ModuleMapping& mapping);
 /// Undefined where the list is shorter.
 at::Tensor at_or_none(const std::vector<at::Tensor>& list, size_t i);
+/// A replacement that is called with indices, offsets and weights.
+template <class Bag>
+Replacement bag_replacement(std::shared_ptr<Bag> made) {
+  return {nn::AnyModule(made), [made](const std::vector<at::Tensor>& in) {
+            return std::vector<at::Tensor>{nn::call_module(*made, in.at(0), at_or_none(in, 1), at_or_none(in, 2))};
+          }};
+}
 
 }  // namespace torch::quantization::detail

@@ -34,10 +34,6 @@ std::string trained_name() {
 TrainedLayer::TrainedLayer(quantization::QConfig qconfig) : qconfig_(std::move(qconfig)) {
   TORCH_CHECK_VALUE(qconfig_.weight != nullptr, "qat: the QConfig has no fake quantizer of weights");
 }
-void TrainedLayer::enroll(const Tensor& weight_, const Tensor& bias_) {
-  weight = register_parameter("weight", weight_, weight_.requires_grad());
-  bias = register_parameter("bias", bias_, bias_.defined() && bias_.requires_grad());
-}
 
 template <class Layer, class Norm, bool kRelu>
 TrainedOf<Layer, Norm, kRelu>::TrainedOf(const Layer& of, NormPtr norm, const quantization::QConfig& qconfig)
@@ -54,6 +50,12 @@ TrainedOf<Layer, Norm, kRelu>::TrainedOf(const Layer& of, NormPtr norm, const qu
   }
   weight_fake_quant = this->register_module("weight_fake_quant", qconfig_.weight());
   TrainedOf::train(of.is_training());
+}
+
+template <class Layer, class Norm, bool kRelu>
+void TrainedOf<Layer, Norm, kRelu>::enroll(const Tensor& weight_, const Tensor& bias_) {
+  weight = this->register_parameter("weight", weight_, weight_.requires_grad());
+  bias = this->register_parameter("bias", bias_, bias_.defined() && bias_.requires_grad());
 }
 
 template <class Layer, class Norm, bool kRelu>

@@ -113,14 +113,12 @@ namespace torch::nn::qat {
 /// What the layers of training share.
 class TrainedLayer : public virtual Module {
  public:
-  at::Tensor weight, bias;
+  at::Tensor weight;
   std::shared_ptr<quantization::ObserverBase> weight_fake_quant;
 
  protected:
-  TORCH_MODULE_TENSORS(weight, bias)
+  /// Throws ValueError where the QConfig has no weight.
   explicit TrainedLayer(quantization::QConfig qconfig);
-  /// Registers what the layer has, or, once there is something, a copy.
-  void enroll(const at::Tensor& weight, const at::Tensor& bias);
   quantization::QConfig qconfig_;
 };
 
@@ -150,10 +148,16 @@ class TrainedOf : public TrainedLayer, public Cloneable<TrainedOf<Layer, Norm, k
   /// The float layer's options.
   const auto& options() const { return layer_->options; }
 
+  at::Tensor bias;
   NormPtr bn{};
   bool freeze_bn = false;
 
+ protected:
+  TORCH_MODULE_TENSORS(weight, bias)
+
  private:
+  // Registers what the layer has, or, once there is something, a copy.
+  void enroll(const at::Tensor& weight, const at::Tensor& bias);
   at::Tensor apply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
   // Of the float layer's class, with its options and without tensors.
   std::shared_ptr<Layer> layer_;

@@ -55,6 +55,8 @@ class ModuleMapping {
 const ModuleMapping& get_default_static_quant_module_mappings();
 /// To layers of training: Linear, Conv1d to 3d, and what fuse_modules_qat() makes of them.
 const ModuleMapping& get_default_qat_module_mappings();
+/// The same and Embedding and EmbeddingBag, whose QConfig is default_embedding_qat_qconfig() or its form of 4 bits.
+const ModuleMapping& get_embedding_qat_module_mappings();
 /// To modules that quantize their inputs themselves: Linear, LSTM, GRU, LSTMCell, GRUCell, RNNCell, LinearReLU,
 /// Embedding, EmbeddingBag.
 const ModuleMapping& get_default_dynamic_quant_module_mappings();

@@ -12,6 +12,7 @@
 #include "quantization/eager/conversions.h"
 #include "quantization/eager/dynamic_layers.h"
 #include "quantization/eager/fused.h"
+#include "quantization/eager/trained_tables.h"
 
 namespace torch::quantization {
 
@@ -67,6 +68,17 @@ ModuleMapping qat_mappings() {
   set_qat<nn::Conv1dImpl, nn::BatchNorm1dImpl>(mapping);
   set_qat<nn::Conv2dImpl, nn::BatchNorm2dImpl>(mapping);
   set_qat<nn::Conv3dImpl, nn::BatchNorm3dImpl>(mapping);
+  return mapping;
+}
+
+ModuleMapping embedding_qat_mappings() {
+  ModuleMapping mapping = get_default_qat_module_mappings();
+  mapping.set<nn::EmbeddingImpl>([](nn::EmbeddingImpl& table) {
+    return Replacement{nn::AnyModule(std::make_shared<qat::EmbeddingImpl>(table, chosen(table)))};
+  });
+  mapping.set<nn::EmbeddingBagImpl>([](nn::EmbeddingBagImpl& bag) {
+    return detail::bag_replacement(std::make_shared<qat::EmbeddingBagImpl>(bag, chosen(bag)));
+  });
   return mapping;
 }
 
@@ -157,6 +169,10 @@ bool is_fused(const nn::Module& m) {
 
 const ModuleMapping& get_default_qat_module_mappings() {
   static const ModuleMapping& mapping = *new ModuleMapping(qat_mappings());
+  return mapping;
+}
+const ModuleMapping& get_embedding_qat_module_mappings() {
+  static const ModuleMapping& mapping = *new ModuleMapping(embedding_qat_mappings());
   return mapping;
 }
 const ModuleMapping& get_default_dynamic_quant_module_mappings() {

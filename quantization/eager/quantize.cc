@@ -160,11 +160,11 @@ void prepare(nn::Module& model, const QConfigMapping* mapping) {
   propagated.keep();
 }
 
-void prepare_for_training(nn::Module& model, const QConfigMapping* mapping) {
+void prepare_for_training(nn::Module& model, const QConfigMapping* mapping, const ModuleMapping& modules) {
   TORCH_CHECK_VALUE(model.is_training(), "prepare_qat only works on models in training mode");
   check_unobserved(model, "prepare_qat");
   Propagated propagated(model, mapping);
-  replace_all(model, get_default_qat_module_mappings(), /*forget=*/false, /*keep_qconfig=*/true);
+  replace_all(model, modules, /*forget=*/false, /*keep_qconfig=*/true);
   add_observers(model);
   propagated.keep();
 }
@@ -181,14 +181,14 @@ void prepare(nn::ModuleRef model, const QConfig& qconfig) {
   prepare(model, QConfigMapping().set_global(qconfig));
 }
 
-void prepare_qat(nn::ModuleRef model) {
-  prepare_for_training(*model, nullptr);
+void prepare_qat(nn::ModuleRef model, const ModuleMapping& modules) {
+  prepare_for_training(*model, nullptr, modules);
 }
-void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping) {
-  prepare_for_training(*model, &mapping);
+void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping, const ModuleMapping& modules) {
+  prepare_for_training(*model, &mapping, modules);
 }
-void prepare_qat(nn::ModuleRef model, const QConfig& qconfig) {
-  prepare_qat(model, QConfigMapping().set_global(qconfig));
+void prepare_qat(nn::ModuleRef model, const QConfig& qconfig, const ModuleMapping& modules) {
+  prepare_qat(model, QConfigMapping().set_global(qconfig), modules);
 }
 
 namespace {

@@ -54,10 +54,13 @@ void prepare(nn::ModuleRef model, const QConfig& qconfig);
 void prepare(nn::ModuleRef model, const QConfigMapping& mapping);
 
 /// The same for training: layers become those of nn::qat, observers fake quantizers; sigmoid, tanh, softmax and
-/// hardsigmoid get fake quantizers of fixed scales. Throws ValueError where the model is not in training.
-void prepare_qat(nn::ModuleRef model);
-void prepare_qat(nn::ModuleRef model, const QConfig& qconfig);
-void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping);
+/// hardsigmoid get fake quantizers of fixed scales. Throws ValueError where the model is not in training. `modules`:
+/// what becomes what.
+void prepare_qat(nn::ModuleRef model, const ModuleMapping& modules = get_default_qat_module_mappings());
+void prepare_qat(nn::ModuleRef model, const QConfig& qconfig,
+                 const ModuleMapping& modules = get_default_qat_module_mappings());
+void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping,
+                 const ModuleMapping& modules = get_default_qat_module_mappings());
 
 /// The part of a prepared model's state that is its observers', to be loaded by another that was prepared alike.
 nn::StateDict get_observer_state_dict(nn::ModuleRef model);

@@ -155,6 +155,7 @@ ModuleMapping static_mappings() {
   set_normalization<nn::InstanceNorm2dImpl, quantized::InstanceNormImpl>(mapping);
   set_normalization<nn::InstanceNorm3dImpl, quantized::InstanceNormImpl>(mapping);
   detail::set_tables(mapping);
+  detail::set_trained_tables(mapping);
 
   mapping.set<QuantStubImpl>([](QuantStubImpl& stub) {
     const auto [scale, zero_point] = activation(stub);

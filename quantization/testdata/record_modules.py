@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Writes modules.json and modules.safetensors beside itself: modules that PyTorch trained or quantized, one a case.
+
+Needs torch 2.15 (CPU) and safetensors. Beside record_eager.py, whose models are chains of layers. Every case draws numbers
+of its own, so that others do not change it.
+"""
+import json
+import os
+
+import torch
+import torch.ao.quantization as q
+from safetensors.torch import save_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+n = torch.nn
+tensors = {}
+
+
+def keep(t):
+    if t.is_quantized:
+        t = t.int_repr()
+    tensors["t%d" % len(tensors)] = t.detach().clone().contiguous()
+    return "t%d" % (len(tensors) - 1)
+
+
+def keep_state(model):
+    return {name: keep(t) for name, t in model.state_dict().items()}
+
+
+def table_case(kind, qconfig):
+    """Steps of training, in the last of which the observer rests; then the table of bytes or half bytes."""
+    torch.manual_seed(1)
+    table = n.Embedding(7, 8, padding_idx=2) if kind == "embedding" else n.EmbeddingBag(7, 8, mode="sum")
+    model = n.Sequential(table).train()
+    case = {"name": kind, "kind": "table", "qconfig": qconfig, "state": keep_state(model)}
+    model.qconfig = getattr(q, qconfig)
+    model = q.prepare_qat(model, mapping=q.quantization_mappings.get_embedding_qat_module_mappings())
+    case["prepared"] = list(model.state_dict())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randint(7, (3, 4))
+    case["indices"], case["steps"] = keep(x), []
+    for step in range(3):
+        if step == 2:
+            model.apply(q.disable_observer)
+        optimizer.zero_grad()
+        y = model(x)
+        loss = (y * y).sum()
+        loss.backward()
+        optimizer.step()
+        case["steps"].append({"loss": float(loss).hex(), "state": keep_state(model)})
+    model.eval()
+    model = q.convert(model, mapping=q.quantization_mappings.get_embedding_static_quant_module_mappings())
+    weight = model[0].weight()
+    if kind == "embedding" and qconfig.endswith("4bit"):
+        case["weight"] = keep(weight.dequantize())  # Of which PyTorch looks up rows of another length.
+    else:
+        case["weight"], case["result"] = keep(weight.dequantize()), keep(model(x))
+    return case
+
+
+def main():
+    torch.backends.quantized.engine = "x86"
+    tables = [table_case(kind, qconfig) for qconfig in ("default_embedding_qat_qconfig", "default_embedding_qat_qconfig_4bit")
+              for kind in ("embedding", "bag")]
+    cases = tables
+    save_file(tensors, os.path.join(HERE, "modules.safetensors"))
+    with open(os.path.join(HERE, "modules.json"), "w") as file:
+        file.write("[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]\n")
+    print(len(cases), "cases,", len(tensors), "tensors")
+
+
+if __name__ == "__main__":
+    main()
