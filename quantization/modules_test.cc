@@ -1,17 +1,22 @@
-// Tables of training, against what PyTorch recorded (testdata/record_modules.py), and what they refuse.
+// Tables of training and fused layers, against what PyTorch recorded (testdata/record_modules.py), and what they
+// refuse.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <torch/torch.h>
 #include "aten/testing/testing.h"
 #include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
+#include "quantization/eager/fused.h"
 #include "quantization/eager/quantize.h"
 #include "quantization/eager/quantized_layers.h"
+#include "quantization/eager/quantized_linear.h"
 #include "quantization/eager/trained_tables.h"
 #include "utils/serialize/safetensors.h"
 
@@ -183,6 +188,120 @@ TEST(TrainedTables, AreMadeOfOptions) {
   const Tensor before = at::clone(table->weight, std::nullopt);
   EXPECT_LE(at::testing::values(at::max(at::norm(at::detach(table(torch::tensor({0, 1, 4}))), 2, {1})))[0], 1.001);
   EXPECT_TRUE(at::equal(table->weight, before)) << "rows are scaled after they were quantized";
+}
+
+// --- fused layers ---
+// A layer of one or two arguments, between stubs.
+template <class Layer>
+struct BetweenStubs : nn::Module {
+  BetweenStubs(Layer layer_, size_t arguments) : layer(std::move(layer_)) {
+    quants.resize(arguments);
+    for (size_t i = 0; i < arguments; ++i) register_module("quant" + std::to_string(i), quants[i]);
+    register_module("layer", layer);
+    register_module("dequant", dequant);
+  }
+  Tensor forward(const std::vector<Tensor>& x) {
+    if constexpr (std::is_invocable_v<Layer&, Tensor, Tensor>) {
+      result = layer(quants[0](x.at(0)), quants[1](x.at(1)));
+    } else {
+      result = layer(quants[0](x.at(0)));
+    }
+    return dequant(result);
+  }
+  std::vector<QuantStub> quants;
+  Layer layer;
+  DeQuantStub dequant;
+  Tensor result;
+};
+
+// The names of the state, tensors and others.
+std::set<std::string> keys_of(const nn::Module& module) {
+  const nn::StateDict state = module.state_dict();
+  std::set<std::string> keys;
+  for (const auto& item : state) keys.insert(item.key());
+  for (const auto& item : state.extra_state) keys.insert(item.key());
+  return keys;
+}
+
+template <class Quantized, class Layer>
+void check_fused(const Recorded& recorded, const json& one, Layer layer) {
+  const auto model = std::make_shared<BetweenStubs<Layer>>(layer, one["batches"][0].size());
+  model->load_state_dict(recorded.state(one["state"]));
+  model->eval();
+  const auto batch = [&](size_t i) {
+    std::vector<Tensor> all;
+    for (const json& x : one["batches"][i]) all.push_back(recorded.tensor(x));
+    return all;
+  };
+  EXPECT_LE(largest_difference(model->forward(batch(0)), recorded.tensor(one["float"])), 1e-5);
+  // Its parts are not quantized by themselves.
+  prepare(*model, get_default_qconfig("onednn"));
+  EXPECT_FALSE(model->named_modules().contains("layer.0.activation_post_process"));
+  for (size_t i = 0; i < one["batches"].size(); ++i) model->forward(batch(i));
+  convert(*model);
+  const std::vector<std::string> keys = names_of(one["keys"]);
+  EXPECT_EQ(keys_of(*model), std::set<std::string>(keys.begin(), keys.end()));
+  auto* quantized = model->get_submodule("layer")->template as<Quantized>();
+  ASSERT_NE(quantized, nullptr);
+  EXPECT_EQ(quantized->name(), one["class"].get<std::string>());
+  EXPECT_NEAR(quantized->scale, hex(one["scale"]), 1e-4 * hex(one["scale"]));
+  EXPECT_EQ(quantized->zero_point, one["zero_point"].get<int64_t>());
+  model->forward(batch(0));
+  EXPECT_LE(largest_difference(at::int_repr(model->result), recorded.tensor(one["integers"])), 1);
+
+  const auto copy = std::dynamic_pointer_cast<typename Quantized::ContainedType>(quantized->clone());
+  EXPECT_TRUE(at::equal(copy->weight(), quantized->weight()));
+  copy->load_state_dict(quantized->state_dict());
+}
+
+TEST(FusedLayers, AsPyTorchQuantizesThem) {
+  const c10::NoGradGuard no_grad;
+  namespace intrinsic = nn::intrinsic;
+  const Recorded recorded;
+  const nn::Conv2d conv(nn::Conv2dOptions(3, 4, 3).stride(2).padding(1));
+  const int count = recorded.each("fused", [&](const json& one) {
+    const json& name = one["name"];
+    if (name == "conv_add") {
+      check_fused<intrinsic::quantized::ConvAdd2d>(recorded, one, intrinsic::ConvAdd2d(conv));
+    } else if (name == "conv_add_relu") {
+      check_fused<intrinsic::quantized::ConvAddReLU2d>(recorded, one, intrinsic::ConvAddReLU2d(conv, nn::ReLU()));
+    } else if (name == "linear_leaky_relu") {
+      const nn::LeakyReLU leaky(nn::LeakyReLUOptions().negative_slope(0.2));
+      check_fused<intrinsic::quantized::LinearLeakyReLU>(recorded, one,
+                                                         intrinsic::LinearLeakyReLU(nn::Linear(6, 5), leaky));
+    } else {
+      const nn::Linear linear(nn::LinearOptions(6, 5).bias(false));
+      check_fused<intrinsic::quantized::LinearTanh>(recorded, one, intrinsic::LinearTanh(linear, nn::Tanh()));
+    }
+  });
+  EXPECT_EQ(count, 4);
+}
+
+TEST(FusedLayers, AreClonedAndNamed) {
+  nn::Conv2d conv(nn::Conv2dOptions(2, 2, 1));
+  nn::intrinsic::ConvAddReLU2d fused(conv, nn::ReLU());
+  const auto copy = std::dynamic_pointer_cast<nn::intrinsic::ConvAddReLU2dImpl>(fused->clone());
+  const Tensor x = sample({1, 2, 3, 3}), y = sample({1, 2, 3, 3}, at::kFloat, 5);
+  EXPECT_TRUE(at::equal(copy->forward(x, y), fused->forward(x, y)));
+  EXPECT_TRUE(at::equal(fused->forward(x, y), at::relu(at::add(conv->forward(x), y))));
+  EXPECT_FALSE(copy->conv().weight.is_same(conv->weight));
+  EXPECT_EQ(fused->state_dict().keys(), (std::vector<std::string>{"0.weight", "0.bias"}));
+  EXPECT_EQ(object_type(*fused), "Conv2d");
+  EXPECT_EQ(object_type(*nn::intrinsic::LinearTanh(nn::Linear(2, 2), nn::Tanh())), "Linear");
+  EXPECT_EQ(nn::intrinsic::LinearLeakyReLU(nn::Linear(2, 2), nn::LeakyReLU())->name(), "LinearLeakyReLU");
+}
+
+TEST(FusedLayers, RefuseOtherArguments) {
+  const auto bytes = [](const Tensor& x) { return at::quantize_per_tensor(x, 0.1, 0, at::kQUInt8); };
+  const Tensor w = at::quantize_per_tensor(sample({2, 2, 1, 1}), 0.1, 0, at::kQInt8);
+  nn::intrinsic::quantized::ConvAdd2d layer(nn::detail::ConvNdOptions<2>(2, 2, 1), w, Tensor());
+  const Tensor x = bytes(sample({1, 2, 3, 3}));
+  EXPECT_EQ(layer(x, x).sizes(), x.sizes());
+  EXPECT_EQ(message_of<c10::ValueError>([&] { layer(x[0], x); }), "Input shape must be `(N, C, H, W)`!");
+  EXPECT_THROW(layer(x, at::dequantize(x)), c10::Error);
+  EXPECT_THROW(layer(x, bytes(sample({1, 2, 2, 3}))), c10::Error);
+  EXPECT_THROW(nn::intrinsic::quantized::LinearTanh(w, Tensor()), c10::Error);
+  EXPECT_THROW(nn::intrinsic::ConvAdd2dImpl(std::shared_ptr<nn::Conv2dImpl>()), c10::ValueError);
 }
 
 }  // namespace

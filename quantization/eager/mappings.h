@@ -51,7 +51,8 @@ class ModuleMapping {
 
 /// To modules on quantized tensors: Linear, Conv1d to 3d, ConvTranspose1d to 3d, BatchNorm2d and 3d, LayerNorm,
 /// GroupNorm, InstanceNorm1d to 3d, ELU, Hardswish, LeakyReLU, PReLU, ReLU6, Dropout, Embedding, EmbeddingBag, the
-/// stubs, FloatFunctional, what fuse_modules() makes, and the layers of training.
+/// stubs, FloatFunctional, what fuse_modules() makes, LinearLeakyReLU, LinearTanh, ConvAdd2d and ConvAddReLU2d of
+/// nn::intrinsic, and the layers of training.
 const ModuleMapping& get_default_static_quant_module_mappings();
 /// To layers of training: Linear, Conv1d to 3d, and what fuse_modules_qat() makes of them.
 const ModuleMapping& get_default_qat_module_mappings();

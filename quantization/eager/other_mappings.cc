@@ -161,6 +161,12 @@ bool is_a(const nn::Module& module) {
 
 template <class Layer, class Norm>
 bool is_fused(const nn::Module& m) {
+  if constexpr (std::is_same_v<Layer, nn::LinearImpl>) {
+    if (is_a<intrinsic::LinearLeakyReLUImpl>(m) || is_a<intrinsic::LinearTanhImpl>(m)) return true;
+  }
+  if constexpr (std::is_same_v<Layer, nn::Conv2dImpl>) {
+    if (is_a<intrinsic::ConvAdd2dImpl>(m) || is_a<intrinsic::ConvAddReLU2dImpl>(m)) return true;
+  }
   return is_a<intrinsic::FusedImpl<Layer, nn::ReLUImpl>>(m) || is_a<intrinsic::FusedImpl<Layer, Norm>>(m) ||
          is_a<intrinsic::FusedImpl<Layer, Norm, nn::ReLUImpl>>(m);
 }

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Writes modules.json and modules.safetensors beside itself: modules that PyTorch trained or quantized, one a case.
 
-Needs torch 2.15 (CPU) and safetensors. Beside record_eager.py, whose models are chains of layers. Every case draws numbers
-of its own, so that others do not change it.
+Needs torch 2.15 (CPU) and safetensors. Beside record_eager.py, whose models are chains of layers. Every case draws
+numbers of its own, so that others do not change it.
 """
 import json
 import os
 
 import torch
+import torch.ao.nn.intrinsic as nni
 import torch.ao.quantization as q
 from safetensors.torch import save_file
 
@@ -58,11 +59,57 @@ def table_case(kind, qconfig):
     return case
 
 
+class Net(n.Module):
+    """A layer of one or two arguments, between stubs."""
+
+    def __init__(self, layer, arguments):
+        super().__init__()
+        for i in range(arguments):
+            self.add_module("quant%d" % i, q.QuantStub())
+        self.layer, self.arguments = layer, arguments
+        self.dequant = q.DeQuantStub()
+
+    def forward(self, *x):
+        y = self.layer(*[getattr(self, "quant%d" % i)(one) for i, one in enumerate(x)])
+        return self.dequant(y)
+
+
+def fused_case(name, make, sizes):
+    """Two batches observed, the result of the first one as integers. Only this engine has these operators."""
+    torch.manual_seed(2)
+    torch.backends.quantized.engine = "onednn"
+    model = Net(make(), len(sizes)).eval()
+    case = {"name": name, "kind": "fused", "state": keep_state(model)}
+    batches = [[torch.randn(size) for size in sizes] for _ in range(2)]
+    case["batches"] = [[keep(x) for x in batch] for batch in batches]
+    case["float"] = keep(model(*batches[0]))
+    model.qconfig = q.get_default_qconfig("onednn")
+    model = q.prepare(model)
+    for batch in batches:
+        model(*batch)
+    model = q.convert(model)
+    case["keys"] = list(model.state_dict())
+    case["class"] = model.layer._get_name()
+    case["scale"], case["zero_point"] = float(model.layer.scale).hex(), int(model.layer.zero_point)
+    result = {}
+    model.layer.register_forward_hook(lambda layer, x, y: result.update(y=y))
+    model(*batches[0])
+    case["integers"] = keep(result["y"])
+    torch.backends.quantized.engine = "x86"
+    return case
+
+
 def main():
     torch.backends.quantized.engine = "x86"
-    tables = [table_case(kind, qconfig) for qconfig in ("default_embedding_qat_qconfig", "default_embedding_qat_qconfig_4bit")
-              for kind in ("embedding", "bag")]
-    cases = tables
+    qconfigs = ("default_embedding_qat_qconfig", "default_embedding_qat_qconfig_4bit")
+    tables = [table_case(kind, qconfig) for qconfig in qconfigs for kind in ("embedding", "bag")]
+    conv = lambda: n.Conv2d(3, 4, 3, stride=2, padding=1)
+    image, sum_of = (2, 3, 7, 7), (2, 4, 4, 4)
+    fused = [fused_case("conv_add", lambda: nni.ConvAdd2d(conv(), torch.add), (image, sum_of)),
+             fused_case("conv_add_relu", lambda: nni.ConvAddReLU2d(conv(), torch.add, n.ReLU()), (image, sum_of)),
+             fused_case("linear_leaky_relu", lambda: nni.LinearLeakyReLU(n.Linear(6, 5), n.LeakyReLU(0.2)), ((4, 6),)),
+             fused_case("linear_tanh", lambda: nni.LinearTanh(n.Linear(6, 5, bias=False), n.Tanh()), ((4, 6),))]
+    cases = tables + fused
     save_file(tensors, os.path.join(HERE, "modules.safetensors"))
     with open(os.path.join(HERE, "modules.json"), "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]\n")
