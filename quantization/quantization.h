@@ -4,6 +4,7 @@
 
 #include "quantization/eager/dynamic_layers.h"
 #include "quantization/eager/fused.h"
+#include "quantization/eager/quantizable.h"
 #include "quantization/eager/quantize.h"
 #include "quantization/eager/quantized_functional.h"
 #include "quantization/eager/quantized_layers.h"

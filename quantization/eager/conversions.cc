@@ -85,6 +85,10 @@ Replacement quantized_bag(const Tensor& table, const Options& options) {
 
 }  // namespace
 
+std::optional<std::tuple<Tensor, Tensor>> pair_or_none(const std::vector<Tensor>& list) {
+  if (list.size() < 3) return std::nullopt;
+  return std::tuple(list[1], list[2]);
+}
 Tensor at_or_none(const std::vector<Tensor>& list, size_t i) {
   return i < list.size() ? list[i] : Tensor();
 }

@@ -103,12 +103,6 @@ Replacement dynamic_linear(const nn::Module& module, const nn::LinearImpl& layer
       quantize != nullptr ? quantize(w) : w, layer.bias.defined() ? at::detach(layer.bias) : Tensor()))};
 }
 
-// As hooks see the arguments of an optional pair: two, or one undefined.
-std::optional<std::tuple<Tensor, Tensor>> pair_of(const std::vector<Tensor>& in) {
-  if (in.size() < 3) return std::nullopt;
-  return std::tuple(in[1], in[2]);
-}
-
 template <class Layer, class Dynamic, class F>
 void set_recurrent(ModuleMapping& mapping, const F& call) {
   mapping.set<Layer>([call](Layer& layer) {
@@ -123,17 +117,15 @@ ModuleMapping dynamic_mappings() {
   mapping.set<nn::LinearImpl>([](nn::LinearImpl& layer) { return dynamic_linear<false>(layer, layer); });
   mapping.set<intrinsic::LinearReLUImpl>(
       [](intrinsic::LinearReLUImpl& fused) { return dynamic_linear<true>(fused, fused.part<0>()); });
-  set_recurrent<nn::LSTMImpl, dynamic::LSTMImpl>(mapping, [](dynamic::LSTMImpl& m, const std::vector<Tensor>& in) {
-    const auto [y, states] = nn::call_module(m, in.at(0), pair_of(in));
-    return std::vector<Tensor>{y, std::get<0>(states), std::get<1>(states)};
-  });
+  set_recurrent<nn::LSTMImpl, dynamic::LSTMImpl>(
+      mapping, [](dynamic::LSTMImpl& m, const std::vector<Tensor>& in) { return detail::call_lstm(m, in); });
   set_recurrent<nn::GRUImpl, dynamic::GRUImpl>(mapping, [](dynamic::GRUImpl& m, const std::vector<Tensor>& in) {
     const auto [y, state] = nn::call_module(m, in.at(0), at_or_none(in, 1));
     return std::vector<Tensor>{y, state};
   });
   set_recurrent<nn::LSTMCellImpl, dynamic::LSTMCellImpl>(
       mapping, [](dynamic::LSTMCellImpl& m, const std::vector<Tensor>& in) {
-        const auto [h, c] = nn::call_module(m, in.at(0), pair_of(in));
+        const auto [h, c] = nn::call_module(m, in.at(0), detail::pair_or_none(in));
         return std::vector<Tensor>{h, c};
       });
   const auto one_state = [](auto& m, const std::vector<Tensor>& in) {

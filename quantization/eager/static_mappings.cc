@@ -2,6 +2,7 @@
 #include <memory>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/quantized/ops.h"
@@ -192,6 +193,7 @@ ModuleMapping static_mappings() {
   set_normalization<nn::InstanceNorm3dImpl, quantized::InstanceNormImpl>(mapping);
   detail::set_tables(mapping);
   detail::set_trained_tables(mapping);
+  detail::set_custom_modules(mapping);
 
   mapping.set<QuantStubImpl>([](QuantStubImpl& stub) {
     const auto [scale, zero_point] = activation(stub);

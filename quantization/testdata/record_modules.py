@@ -9,6 +9,7 @@ import os
 
 import torch
 import torch.ao.nn.intrinsic as nni
+import torch.ao.nn.quantizable as nnqa
 import torch.ao.quantization as q
 from safetensors.torch import save_file
 
@@ -99,6 +100,51 @@ def fused_case(name, make, sizes):
     return case
 
 
+def integers_of(y):
+    """Integers, scale and zero point of all quantized tensors in tuples."""
+    if isinstance(y, tuple):
+        return [one for part in y for one in integers_of(part)]
+    return [] if y is None else [{"integers": keep(y), "scale": y.q_scale().hex(), "zero_point": y.q_zero_point()}]
+
+
+def results_of(y):
+    return [one for part in y for one in results_of(part)] if isinstance(y, tuple) else [] if y is None else [keep(y)]
+
+
+class Parts(Net):
+    """Its result is a tuple."""
+
+    def forward(self, *x):
+        return self.layer(*[getattr(self, "quant%d" % i)(one) for i, one in enumerate(x)])
+
+
+def parts_case(name, layer, sizes):
+    """A module whose layers are quantized: scales of all of them, results as integers; the float module's state."""
+    model = Parts(layer, len(sizes)).eval()
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn_like(p) * 0.5)
+    case = {"name": name, "kind": "parts", "state": keep_state(model)}
+    batches = [[torch.randn(size) for size in sizes] for _ in range(2)]
+    case["batches"] = [[keep(x) for x in batch] for batch in batches]
+    case["float"] = results_of(model(*batches[0]))
+    model.qconfig = q.get_default_qconfig("x86")
+    model = q.prepare(model)
+    # Attention's first weights are beside its layers' in PyTorch.
+    own_keys = lambda: [k for k in model.state_dict() if "in_proj" not in k and "_proj_weight" not in k]
+    case["prepared"] = own_keys()
+    for batch in batches:
+        model(*batch)
+    model = q.convert(model)
+    case["keys"] = own_keys()
+    case["class"] = model.layer._get_name()
+    case["scales"] = {path: [float(layer.scale).hex(), int(layer.zero_point)]
+                      for path, layer in model.named_modules() if hasattr(layer, "zero_point")}
+    case["results"] = integers_of(model(*batches[0]))
+    return case
+
+
 def main():
     torch.backends.quantized.engine = "x86"
     qconfigs = ("default_embedding_qat_qconfig", "default_embedding_qat_qconfig_4bit")
@@ -109,7 +155,15 @@ def main():
              fused_case("conv_add_relu", lambda: nni.ConvAddReLU2d(conv(), torch.add, n.ReLU()), (image, sum_of)),
              fused_case("linear_leaky_relu", lambda: nni.LinearLeakyReLU(n.Linear(6, 5), n.LeakyReLU(0.2)), ((4, 6),)),
              fused_case("linear_tanh", lambda: nni.LinearTanh(n.Linear(6, 5, bias=False), n.Tanh()), ((4, 6),))]
-    cases = tables + fused
+    query, keys = (4, 2, 8), (5, 2, 8)
+    parts = [parts_case("lstm", n.LSTM(3, 4), ((5, 2, 3),)),
+             parts_case("lstm2", n.LSTM(3, 4, 2, batch_first=True, bidirectional=True), ((2, 5, 3),)),
+             parts_case("lstm_no_bias", n.LSTM(3, 4, bias=False), ((5, 2, 3),)),
+             parts_case("cell", nnqa.LSTMCell(3, 4), ((2, 3),)),
+             parts_case("attention", n.MultiheadAttention(8, 2), (query, keys, keys)),
+             parts_case("attention_bias", n.MultiheadAttention(8, 2, add_zero_attn=True, kdim=3, vdim=5),
+                        (query, (5, 2, 3), (5, 2, 5)))]
+    cases = tables + fused + parts
     save_file(tensors, os.path.join(HERE, "modules.safetensors"))
     with open(os.path.join(HERE, "modules.json"), "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(case) for case in cases) + "\n]\n")
