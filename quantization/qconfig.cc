@@ -122,10 +122,10 @@ ObserverFactory default_per_channel_weight_fake_quant() {
   return fake(moving_channels(channel_weight_options().quant_min(-128).quant_max(127)));
 }
 ObserverFactory default_embedding_fake_quant() {
-  return fake(moving_channels(embedding_options(ScalarType::QUInt8).quant_min(0).quant_max(255)));
+  return fake(moving_channels(embedding_options(ScalarType::QUInt8).quant_min(0).quant_max(255).averaging_constant(1)));
 }
 ObserverFactory default_embedding_fake_quant_4bit() {
-  return fake(moving_channels(embedding_options(ScalarType::QUInt4x2)));
+  return fake(moving_channels(embedding_options(ScalarType::QUInt4x2).averaging_constant(1)));
 }
 ObserverFactory default_histogram_fake_quant() {
   return fake(with_args<HistogramObserver>(range(0, 255).reduce_range(true)));

@@ -4,9 +4,12 @@
 
 #include "quantization/eager/dynamic_layers.h"
 #include "quantization/eager/fused.h"
+#include "quantization/eager/quantizable.h"
 #include "quantization/eager/quantize.h"
+#include "quantization/eager/quantized_functional.h"
 #include "quantization/eager/quantized_layers.h"
 #include "quantization/eager/quantized_linear.h"
+#include "quantization/eager/trained_tables.h"
 #include "quantization/fx/quantize_fx.h"
 #include "quantization/lowering/lowering.h"
 #include "quantization/observers/fake_quantize.h"

@@ -57,9 +57,9 @@ void clamp_run(const T* q, T* out, int64_t n, T least, T most);
 void extremes_run(const float* x, int64_t n, float* least, float* most);
 
 /// Numbers moved to those that integers within [least, most] stand for; `inside`, where not null, tells which were
-/// within. N: float or double.
+/// within. `whole` as of quantize_run. N: float or double.
 template <class N>
-void fake_quantize_run(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, N least, N most);
+void fake_quantize_run(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, bool whole, N least, N most);
 
 /// The gradient of that by its input, for one scale; adds those by scale and zero point to *of_scale and *of_zero.
 template <class N>

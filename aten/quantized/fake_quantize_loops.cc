@@ -34,22 +34,26 @@ struct Place {
   hn::Vec<D> own, kept;
   hn::Mask<D> inside;
 };
-template <class D>
+template <bool kWhole, class D>
 HWY_INLINE Place<D> place_of(D d, hn::Vec<D> x, hn::Vec<D> inverse, hn::Vec<D> zero, hn::TFromD<D> least,
                              hn::TFromD<D> most) {
-  const auto from = hn::Set(d, least), to = hn::Set(d, most), own = hn::Add(hn::Round(hn::Mul(x, inverse)), zero);
+  const auto from = hn::Set(d, least), to = hn::Set(d, most), steps = hn::Mul(x, inverse);
+  const auto own = kWhole ? hn::Add(hn::Round(steps), zero) : hn::Round(hn::Add(steps, zero));
   return {own, hn::Min(hn::IfThenElse(hn::Gt(own, from), own, from), to), hn::And(hn::Ge(own, from), hn::Le(own, to))};
 }
 
 template <class N>
-HWY_INLINE void fake_quantize(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, N least, N most) {
+HWY_INLINE void fake_quantize(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, bool whole, N least,
+                              N most) {
   with_constant(inside != nullptr, [&](auto tells) INLINED {
-    with_steps(steps, [&](const Steps& own) INLINED {
-      for_each<N>(n, [&](auto d, int64_t i) INLINED {
-        const auto zero = zeros(d, own, i);
-        const auto place = place_of(d, hn::LoadU(d, x + i), inverses(d, own, i), zero, least, most);
-        hn::StoreU(hn::Mul(hn::Sub(place.kept, zero), scales(d, own, i)), d, y + i);
-        if constexpr (tells) store_bools(d, place.inside, inside + i);
+    with_constant(whole, [&](auto of_whole) INLINED {
+      with_steps(steps, [&](const Steps& own) INLINED {
+        for_each<N>(n, [&](auto d, int64_t i) INLINED {
+          const auto zero = zeros(d, own, i);
+          const auto place = place_of<of_whole>(d, hn::LoadU(d, x + i), inverses(d, own, i), zero, least, most);
+          hn::StoreU(hn::Mul(hn::Sub(place.kept, zero), scales(d, own, i)), d, y + i);
+          if constexpr (tells) store_bools(d, place.inside, inside + i);
+        });
       });
     });
   });
@@ -70,7 +74,7 @@ HWY_INLINE void fake_quantize_backward(const N* x, const N* grad, N* out, int64_
       }
     };
     const auto number = hn::LoadU(d, x + i), g = hn::LoadU(d, grad + i), z = zeros(d, steps, 0);
-    const auto place = place_of(d, number, inverses(d, steps, 0), z, least, most);
+    const auto place = place_of<true>(d, number, inverses(d, steps, 0), z, least, most);
     hn::StoreU(hn::Mul(g, hn::IfThenElseZero(place.inside, hn::Set(d, N(1)))), d, out + i);
     const auto distance = hn::Sub(place.kept, z);
     const auto error = hn::Mul(hn::Sub(hn::Mul(distance, scales(d, steps, 0)), number), inverses(d, steps, 0));
@@ -89,13 +93,14 @@ HWY_INLINE void fake_quantize_backward(const N* x, const N* grad, N* out, int64_
   *of_zero -= (hn::GetLane(hn::SumOfLanes(dd, zero_sum)) + hn::GetLane(zero_rest)) * static_cast<double>(scale);
 }
 
-#define OF_NUMBERS(N, name)                                                                                   \
-  void fake_quantize_##name(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, N least, N most) { \
-    fake_quantize(x, y, inside, n, steps, least, most);                                                       \
-  }                                                                                                           \
-  void fake_quantize_backward_##name(const N* x, const N* grad, N* out, int64_t n, float scale, float zero,   \
-                                     N least, N most, double* of_scale, double* of_zero) {                    \
-    fake_quantize_backward(x, grad, out, n, scale, zero, least, most, of_scale, of_zero);                     \
+#define OF_NUMBERS(N, name)                                                                                          \
+  void fake_quantize_##name(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, bool whole, N least,      \
+                            N most) {                                                                                \
+    fake_quantize(x, y, inside, n, steps, whole, least, most);                                                       \
+  }                                                                                                                  \
+  void fake_quantize_backward_##name(const N* x, const N* grad, N* out, int64_t n, float scale, float zero, N least, \
+                                     N most, double* of_scale, double* of_zero) {                                    \
+    fake_quantize_backward(x, grad, out, n, scale, zero, least, most, of_scale, of_zero);                            \
   }
 OF_NUMBERS(float, f32)
 OF_NUMBERS(double, f64)
@@ -108,15 +113,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace at::quantized {
 
-#define OF_NUMBERS(N, name)                                                                                        \
-  template <>                                                                                                      \
-  void fake_quantize_run<N>(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, N least, N most) {      \
-    AT_ISA_FUNCTION(fake_quantize_##name)(x, y, inside, n, steps, least, most);                                    \
-  }                                                                                                                \
-  template <>                                                                                                      \
-  void fake_quantize_backward_run<N>(const N* x, const N* grad, N* out, int64_t n, float scale, float zero,        \
-                                     N least, N most, double* of_scale, double* of_zero) {                         \
-    AT_ISA_FUNCTION(fake_quantize_backward_##name)(x, grad, out, n, scale, zero, least, most, of_scale, of_zero);  \
+#define OF_NUMBERS(N, name)                                                                                          \
+  template <>                                                                                                        \
+  void fake_quantize_run<N>(const N* x, N* y, bool* inside, int64_t n, const Steps& steps, bool whole, N least,      \
+                            N most) {                                                                                \
+    AT_ISA_FUNCTION(fake_quantize_##name)(x, y, inside, n, steps, whole, least, most);                               \
+  }                                                                                                                  \
+  template <>                                                                                                        \
+  void fake_quantize_backward_run<N>(const N* x, const N* grad, N* out, int64_t n, float scale, float zero, N least, \
+                                     N most, double* of_scale, double* of_zero) {                                    \
+    AT_ISA_FUNCTION(fake_quantize_backward_##name)(x, grad, out, n, scale, zero, least, most, of_scale, of_zero);    \
   }
 OF_NUMBERS(float, f32)
 OF_NUMBERS(double, f64)

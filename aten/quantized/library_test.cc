@@ -308,8 +308,9 @@ TEST(DecomposedOperators, QuantizeIntoDenseIntegers) {
   const IValue q = decomposed("quantize_per_tensor", "", {x, 0.5, 1, -128, 127, at::kChar})[0];
   EXPECT_EQ(at::testing::values(q.toTensor()), (Numbers{-1, 2, 127}));
   EXPECT_EQ(q.toTensor().scalar_type(), at::kChar);
-  EXPECT_EQ(at::testing::values(decomposed("dequantize_per_tensor", "", {q, 0.5, 1, -128, 127, at::kChar})[0].toTensor()),
-            (Numbers{-1, 0.5, 63}));
+  EXPECT_EQ(
+      at::testing::values(decomposed("dequantize_per_tensor", "", {q, 0.5, 1, -128, 127, at::kChar})[0].toTensor()),
+      (Numbers{-1, 0.5, 63}));
   const c10::Stack chosen =
       decomposed("choose_qparams", "tensor", {tensor_of({-1, 1.55}, {2}), 0, 255, 1e-6, at::kByte});
   EXPECT_NEAR(at::testing::values(chosen[0].toTensor())[0], 0.01, 1e-8);

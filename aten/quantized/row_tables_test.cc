@@ -46,7 +46,8 @@ TEST(RowTables, ArePackedAsRecorded) {
   EXPECT_EQ(tensor("embedding_bag_byte_prepack", w.reshape({1, 3, 5})).sizes(), (at::IntArrayRef{1, 3, 13}));
   EXPECT_EQ(tensor("embedding_bag_byte_prepack", at::empty({0, 3})).sizes(), (at::IntArrayRef{0, 11}));
   const Tensor four = tensor("embedding_bag_4bit_prepack", even, false, 200, 0.16);
-  EXPECT_EQ(at::testing::values(four), (Numbers{7, 250, 31, 45, 0, 184, 143, 96, 65, 47, 154, 185, 0, 0, 0, 60, 0, 66}));
+  EXPECT_EQ(at::testing::values(four),
+            (Numbers{7, 250, 31, 45, 0, 184, 143, 96, 65, 47, 154, 185, 0, 0, 0, 60, 0, 66}));
   EXPECT_EQ(at::testing::values(tensor("embedding_bag_4bit_unpack", four)),
             (Numbers{0.06011962890625, -0.5, 0.3001708984375, 0.70025634765625, 0.99993896484375, 0.20654296875,
                      -0.7001953125, -0.0201416015625, 3, 3, 3, 3}));

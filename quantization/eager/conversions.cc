@@ -8,6 +8,7 @@
 #include "c10/util/exception.h"
 #include "nn/layers/embedding.h"
 #include "quantization/eager/quantized_layers.h"
+#include "quantization/eager/trained_tables.h"
 
 namespace torch::quantization::detail {
 
@@ -63,8 +64,8 @@ Tensor observed(const nn::Module& module, const Tensor& weight, ObserverBase* ob
 }
 
 namespace {
-Tensor table_of(const nn::Module& module, const Tensor& weight) {
-  const auto observer = weight_observer(module);
+// `observer`: a new one of the module's QConfig, or that of training.
+Tensor table_of(const nn::Module& module, const Tensor& weight, const std::shared_ptr<ObserverBase>& observer) {
   const bool fits = (observer->dtype() == ScalarType::QUInt8 || observer->dtype() == ScalarType::Byte ||
                      observer->dtype() == ScalarType::QUInt4x2) &&
                     observer->qscheme() == c10::kPerChannelAffineFloatQParams;
@@ -76,23 +77,37 @@ Tensor table_of(const nn::Module& module, const Tensor& weight) {
   return at::quantize_per_channel(w, scale, zero, 0, dtype);
 }
 
+template <class Options>
+Replacement quantized_bag(const Tensor& table, const Options& options) {
+  return bag_replacement(
+      std::make_shared<quantized::EmbeddingBagImpl>(table, options.mode(), options.include_last_offset()));
+}
+
 }  // namespace
 
+std::optional<std::tuple<Tensor, Tensor>> pair_or_none(const std::vector<Tensor>& list) {
+  if (list.size() < 3) return std::nullopt;
+  return std::tuple(list[1], list[2]);
+}
 Tensor at_or_none(const std::vector<Tensor>& list, size_t i) {
   return i < list.size() ? list[i] : Tensor();
 }
 
 void set_tables(ModuleMapping& mapping) {
   mapping.set<nn::EmbeddingImpl>([](nn::EmbeddingImpl& table) {
-    return Replacement{nn::AnyModule(std::make_shared<quantized::EmbeddingImpl>(table_of(table, table.weight)))};
+    return Replacement{nn::AnyModule(quantized::Embedding(table_of(table, table.weight, weight_observer(table))))};
   });
   mapping.set<nn::EmbeddingBagImpl>([](nn::EmbeddingBagImpl& bag) {
-    auto made = std::make_shared<quantized::EmbeddingBagImpl>(table_of(bag, bag.weight), bag.options.mode(),
-                                                              bag.options.include_last_offset());
-    return Replacement{
-        nn::AnyModule(made), [made](const std::vector<Tensor>& in) {
-          return std::vector<Tensor>{nn::call_module(*made, in.at(0), at_or_none(in, 1), at_or_none(in, 2))};
-        }};
+    return quantized_bag(table_of(bag, bag.weight, weight_observer(bag)), bag.options);
+  });
+}
+
+void set_trained_tables(ModuleMapping& mapping) {
+  mapping.set<nn::qat::EmbeddingImpl>([](nn::qat::EmbeddingImpl& table) {
+    return Replacement{nn::AnyModule(quantized::Embedding(table_of(table, table.weight, table.weight_fake_quant)))};
+  });
+  mapping.set<nn::qat::EmbeddingBagImpl>([](nn::qat::EmbeddingBagImpl& bag) {
+    return quantized_bag(table_of(bag, bag.weight, bag.weight_fake_quant), bag.options());
   });
 }
 

@@ -13,6 +13,39 @@
 #include "nn/module/module_access.h"
 #include "nn/utils/fusion.h"
 
+namespace torch::nn::intrinsic {
+
+using at::Tensor;
+
+template <bool kRelu>
+ConvAddOf<kRelu>::ConvAddOf(std::shared_ptr<Conv2dImpl> conv, ReLUPtr relu)
+    : Module(kRelu ? "ConvAddReLU2d" : "ConvAdd2d"), conv_(std::move(conv)), relu_(std::move(relu)) {
+  TORCH_CHECK_VALUE(conv_ != nullptr && (!kRelu || relu_ != nullptr), this->name(), ": expected modules, but got null");
+  enroll();
+}
+template <bool kRelu>
+void ConvAddOf<kRelu>::enroll() {
+  this->register_module("0", conv_);
+  if constexpr (kRelu) this->register_module("relu", relu_);
+  this->train(conv_->is_training());
+}
+template <bool kRelu>
+void ConvAddOf<kRelu>::reset() {
+  conv_ = std::dynamic_pointer_cast<Conv2dImpl>(conv_->clone());
+  if constexpr (kRelu) relu_ = std::dynamic_pointer_cast<ReLUImpl>(relu_->clone());
+  enroll();
+}
+template <bool kRelu>
+Tensor ConvAddOf<kRelu>::forward(const Tensor& x1, const Tensor& x2) {
+  const Tensor sum = at::add(call_module(*conv_, x1), x2);
+  if constexpr (kRelu) return call_module(*relu_, sum);
+  return sum;
+}
+template class ConvAddOf<false>;
+template class ConvAddOf<true>;
+
+}  // namespace torch::nn::intrinsic
+
 namespace torch::nn::qat {
 
 using at::Tensor;
@@ -34,10 +67,6 @@ std::string trained_name() {
 TrainedLayer::TrainedLayer(quantization::QConfig qconfig) : qconfig_(std::move(qconfig)) {
   TORCH_CHECK_VALUE(qconfig_.weight != nullptr, "qat: the QConfig has no fake quantizer of weights");
 }
-void TrainedLayer::enroll(const Tensor& weight_, const Tensor& bias_) {
-  weight = register_parameter("weight", weight_, weight_.requires_grad());
-  bias = register_parameter("bias", bias_, bias_.defined() && bias_.requires_grad());
-}
 
 template <class Layer, class Norm, bool kRelu>
 TrainedOf<Layer, Norm, kRelu>::TrainedOf(const Layer& of, NormPtr norm, const quantization::QConfig& qconfig)
@@ -54,6 +83,12 @@ TrainedOf<Layer, Norm, kRelu>::TrainedOf(const Layer& of, NormPtr norm, const qu
   }
   weight_fake_quant = this->register_module("weight_fake_quant", qconfig_.weight());
   TrainedOf::train(of.is_training());
+}
+
+template <class Layer, class Norm, bool kRelu>
+void TrainedOf<Layer, Norm, kRelu>::enroll(const Tensor& weight_, const Tensor& bias_) {
+  weight = this->register_parameter("weight", weight_, weight_.requires_grad());
+  bias = this->register_parameter("bias", bias_, bias_.defined() && bias_.requires_grad());
 }
 
 template <class Layer, class Norm, bool kRelu>

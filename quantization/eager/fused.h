@@ -19,7 +19,7 @@
 namespace torch::nn::intrinsic {
 
 namespace detail {
-/// "Conv", "Bn", "ReLU" or "Linear", and of how many dimensions, 0 for none.
+/// "Conv", "Bn", "ReLU", "LeakyReLU", "Tanh" or "Linear", and of how many dimensions, 0 for none.
 template <class Layer>
 struct PartName;
 #define KD_PART(Layer, name, dims)             \
@@ -36,6 +36,8 @@ KD_PART(BatchNorm1dImpl, "Bn", 1)
 KD_PART(BatchNorm2dImpl, "Bn", 2)
 KD_PART(BatchNorm3dImpl, "Bn", 3)
 KD_PART(ReLUImpl, "ReLU", 0)
+KD_PART(LeakyReLUImpl, "LeakyReLU", 0)
+KD_PART(TanhImpl, "Tanh", 0)
 #undef KD_PART
 
 /// "ConvBnReLU2d"
@@ -93,6 +95,8 @@ class FusedImpl : public Cloneable<FusedImpl<Layers...>> {
   TORCH_MODULE(Name)
 KD_FUSED(LinearReLU, LinearImpl, ReLUImpl);
 KD_FUSED(LinearBn1d, LinearImpl, BatchNorm1dImpl);
+KD_FUSED(LinearLeakyReLU, LinearImpl, LeakyReLUImpl);
+KD_FUSED(LinearTanh, LinearImpl, TanhImpl);
 KD_FUSED(ConvReLU1d, Conv1dImpl, ReLUImpl);
 KD_FUSED(ConvReLU2d, Conv2dImpl, ReLUImpl);
 KD_FUSED(ConvReLU3d, Conv3dImpl, ReLUImpl);
@@ -106,6 +110,31 @@ KD_FUSED(BNReLU2d, BatchNorm2dImpl, ReLUImpl);
 KD_FUSED(BNReLU3d, BatchNorm3dImpl, ReLUImpl);
 #undef KD_FUSED
 
+/// conv(x1) + x2, with relu behind it; children "0" and "relu".
+template <bool kRelu>
+class ConvAddOf : public Cloneable<ConvAddOf<kRelu>> {
+ public:
+  using ReLUPtr = std::conditional_t<kRelu, std::shared_ptr<ReLUImpl>, std::nullptr_t>;
+  explicit ConvAddOf(std::shared_ptr<Conv2dImpl> conv, ReLUPtr relu = {});
+  explicit ConvAddOf(const Conv2d& conv) requires(!kRelu) : ConvAddOf(conv.ptr()) {}
+  ConvAddOf(const Conv2d& conv, const ReLU& relu) requires kRelu : ConvAddOf(conv.ptr(), relu.ptr()) {}
+  /// `x2` has the sizes of the convolution's result, or others that broadcast with it.
+  at::Tensor forward(const at::Tensor& x1, const at::Tensor& x2);
+  void reset() override;
+  Conv2dImpl& conv() const { return *conv_; }
+
+ private:
+  void enroll();
+  std::shared_ptr<Conv2dImpl> conv_;
+  ReLUPtr relu_{};
+};
+extern template class ConvAddOf<false>;
+extern template class ConvAddOf<true>;
+using ConvAdd2dImpl = ConvAddOf<false>;
+using ConvAddReLU2dImpl = ConvAddOf<true>;
+TORCH_MODULE(ConvAdd2d);
+TORCH_MODULE(ConvAddReLU2d);
+
 }  // namespace torch::nn::intrinsic
 
 namespace torch::nn::qat {
@@ -113,14 +142,12 @@ namespace torch::nn::qat {
 /// What the layers of training share.
 class TrainedLayer : public virtual Module {
  public:
-  at::Tensor weight, bias;
+  at::Tensor weight;
   std::shared_ptr<quantization::ObserverBase> weight_fake_quant;
 
  protected:
-  TORCH_MODULE_TENSORS(weight, bias)
+  /// Throws ValueError where the QConfig has no weight.
   explicit TrainedLayer(quantization::QConfig qconfig);
-  /// Registers what the layer has, or, once there is something, a copy.
-  void enroll(const at::Tensor& weight, const at::Tensor& bias);
   quantization::QConfig qconfig_;
 };
 
@@ -150,10 +177,16 @@ class TrainedOf : public TrainedLayer, public Cloneable<TrainedOf<Layer, Norm, k
   /// The float layer's options.
   const auto& options() const { return layer_->options; }
 
+  at::Tensor bias;
   NormPtr bn{};
   bool freeze_bn = false;
 
+ protected:
+  TORCH_MODULE_TENSORS(weight, bias)
+
  private:
+  // Registers what the layer has, or, once there is something, a copy.
+  void enroll(const at::Tensor& weight, const at::Tensor& bias);
   at::Tensor apply(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
   // Of the float layer's class, with its options and without tensors.
   std::shared_ptr<Layer> layer_;

@@ -19,6 +19,9 @@ namespace torch::quantization {
 struct Replacement {
   nn::AnyModule module;
   nn::TensorsCall call = nullptr;
+  /// It has the module's own children, which are replaced in both. Without `call` the module itself goes on being
+  /// called where it is held by a member.
+  bool shares_children = false;
 };
 
 /// By class: what makes a replacement. For layers of one's own:
@@ -51,10 +54,15 @@ class ModuleMapping {
 
 /// To modules on quantized tensors: Linear, Conv1d to 3d, ConvTranspose1d to 3d, BatchNorm2d and 3d, LayerNorm,
 /// GroupNorm, InstanceNorm1d to 3d, ELU, Hardswish, LeakyReLU, PReLU, ReLU6, Dropout, Embedding, EmbeddingBag, the
-/// stubs, FloatFunctional, what fuse_modules() makes, and the layers of training.
+/// stubs, FloatFunctional, what fuse_modules() makes, LinearLeakyReLU, LinearTanh, ConvAdd2d and ConvAddReLU2d of
+/// nn::intrinsic, the layers of training, and LSTM and MultiheadAttention of nn::quantizable.
 const ModuleMapping& get_default_static_quant_module_mappings();
+/// To modules whose layers are observed in their place, those of nn::quantizable: LSTM, MultiheadAttention.
+const ModuleMapping& get_default_custom_module_mappings();
 /// To layers of training: Linear, Conv1d to 3d, and what fuse_modules_qat() makes of them.
 const ModuleMapping& get_default_qat_module_mappings();
+/// The same and Embedding and EmbeddingBag, whose QConfig is default_embedding_qat_qconfig() or its form of 4 bits.
+const ModuleMapping& get_embedding_qat_module_mappings();
 /// To modules that quantize their inputs themselves: Linear, LSTM, GRU, LSTMCell, GRUCell, RNNCell, LinearReLU,
 /// Embedding, EmbeddingBag.
 const ModuleMapping& get_default_dynamic_quant_module_mappings();

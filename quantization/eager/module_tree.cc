@@ -33,6 +33,12 @@ void Replacing::apply(bool forget) {
     fresh->train(old->is_training());
     for (const Place& place : places[old.get()]) place.parent->set_submodule(place.name, replacement.module);
     stop_observing(*old);
+    if (replacement.shares_children) {
+      for (const auto& child : nn::ModuleAccess::children(*fresh)) {
+        places[child.value().get()].push_back({fresh.get(), child.key()});
+      }
+      if (replacement.call == nullptr) continue;
+    }
     nn::move_forward_hooks(*old, *fresh);
     if (auto* functional = dynamic_cast<nn::quantized::FloatFunctionalImpl*>(old.get())) {
       functional->call_instead(std::dynamic_pointer_cast<nn::quantized::QFunctionalImpl>(fresh));

@@ -12,6 +12,7 @@
 #include "quantization/eager/conversions.h"
 #include "quantization/eager/dynamic_layers.h"
 #include "quantization/eager/fused.h"
+#include "quantization/eager/trained_tables.h"
 
 namespace torch::quantization {
 
@@ -70,6 +71,17 @@ ModuleMapping qat_mappings() {
   return mapping;
 }
 
+ModuleMapping embedding_qat_mappings() {
+  ModuleMapping mapping = get_default_qat_module_mappings();
+  mapping.set<nn::EmbeddingImpl>([](nn::EmbeddingImpl& table) {
+    return Replacement{nn::AnyModule(std::make_shared<qat::EmbeddingImpl>(table, chosen(table)))};
+  });
+  mapping.set<nn::EmbeddingBagImpl>([](nn::EmbeddingBagImpl& bag) {
+    return detail::bag_replacement(std::make_shared<qat::EmbeddingBagImpl>(bag, chosen(bag)));
+  });
+  return mapping;
+}
+
 // --- dynamic ---
 // Null: half precision.
 quantized::dynamic::WeightQuantizer quantizer_of(const nn::Module& module) {
@@ -91,12 +103,6 @@ Replacement dynamic_linear(const nn::Module& module, const nn::LinearImpl& layer
       quantize != nullptr ? quantize(w) : w, layer.bias.defined() ? at::detach(layer.bias) : Tensor()))};
 }
 
-// As hooks see the arguments of an optional pair: two, or one undefined.
-std::optional<std::tuple<Tensor, Tensor>> pair_of(const std::vector<Tensor>& in) {
-  if (in.size() < 3) return std::nullopt;
-  return std::tuple(in[1], in[2]);
-}
-
 template <class Layer, class Dynamic, class F>
 void set_recurrent(ModuleMapping& mapping, const F& call) {
   mapping.set<Layer>([call](Layer& layer) {
@@ -111,17 +117,15 @@ ModuleMapping dynamic_mappings() {
   mapping.set<nn::LinearImpl>([](nn::LinearImpl& layer) { return dynamic_linear<false>(layer, layer); });
   mapping.set<intrinsic::LinearReLUImpl>(
       [](intrinsic::LinearReLUImpl& fused) { return dynamic_linear<true>(fused, fused.part<0>()); });
-  set_recurrent<nn::LSTMImpl, dynamic::LSTMImpl>(mapping, [](dynamic::LSTMImpl& m, const std::vector<Tensor>& in) {
-    const auto [y, states] = nn::call_module(m, in.at(0), pair_of(in));
-    return std::vector<Tensor>{y, std::get<0>(states), std::get<1>(states)};
-  });
+  set_recurrent<nn::LSTMImpl, dynamic::LSTMImpl>(
+      mapping, [](dynamic::LSTMImpl& m, const std::vector<Tensor>& in) { return detail::call_lstm(m, in); });
   set_recurrent<nn::GRUImpl, dynamic::GRUImpl>(mapping, [](dynamic::GRUImpl& m, const std::vector<Tensor>& in) {
     const auto [y, state] = nn::call_module(m, in.at(0), at_or_none(in, 1));
     return std::vector<Tensor>{y, state};
   });
   set_recurrent<nn::LSTMCellImpl, dynamic::LSTMCellImpl>(
       mapping, [](dynamic::LSTMCellImpl& m, const std::vector<Tensor>& in) {
-        const auto [h, c] = nn::call_module(m, in.at(0), pair_of(in));
+        const auto [h, c] = nn::call_module(m, in.at(0), detail::pair_or_none(in));
         return std::vector<Tensor>{h, c};
       });
   const auto one_state = [](auto& m, const std::vector<Tensor>& in) {
@@ -149,6 +153,12 @@ bool is_a(const nn::Module& module) {
 
 template <class Layer, class Norm>
 bool is_fused(const nn::Module& m) {
+  if constexpr (std::is_same_v<Layer, nn::LinearImpl>) {
+    if (is_a<intrinsic::LinearLeakyReLUImpl>(m) || is_a<intrinsic::LinearTanhImpl>(m)) return true;
+  }
+  if constexpr (std::is_same_v<Layer, nn::Conv2dImpl>) {
+    if (is_a<intrinsic::ConvAdd2dImpl>(m) || is_a<intrinsic::ConvAddReLU2dImpl>(m)) return true;
+  }
   return is_a<intrinsic::FusedImpl<Layer, nn::ReLUImpl>>(m) || is_a<intrinsic::FusedImpl<Layer, Norm>>(m) ||
          is_a<intrinsic::FusedImpl<Layer, Norm, nn::ReLUImpl>>(m);
 }
@@ -157,6 +167,10 @@ bool is_fused(const nn::Module& m) {
 
 const ModuleMapping& get_default_qat_module_mappings() {
   static const ModuleMapping& mapping = *new ModuleMapping(qat_mappings());
+  return mapping;
+}
+const ModuleMapping& get_embedding_qat_module_mappings() {
+  static const ModuleMapping& mapping = *new ModuleMapping(embedding_qat_mappings());
   return mapping;
 }
 const ModuleMapping& get_default_dynamic_quant_module_mappings() {

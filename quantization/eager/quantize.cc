@@ -12,6 +12,7 @@
 #include "nn/layers/dropout.h"
 #include "nn/module/replacement.h"
 #include "quantization/eager/module_tree.h"
+#include "quantization/eager/quantizable.h"
 
 namespace torch::quantization {
 
@@ -45,7 +46,8 @@ ObserverFactory fixed_fake_quantizer(const nn::Module& module) {
 
 bool is_observed(const nn::Module& module) {
   return get_default_static_quant_module_mappings().find(module) != nullptr && !is_a<DeQuantStubImpl>(module) &&
-         !is_a<nn::DropoutImpl>(module);
+         !is_a<nn::DropoutImpl>(module) && !is_a<nn::quantizable::LSTMImpl>(module) &&
+         !is_a<nn::quantizable::MultiheadAttentionImpl>(module);
 }
 
 void remove_qconfigs(nn::Module& model) {
@@ -55,20 +57,24 @@ void remove_qconfigs(nn::Module& model) {
   });
 }
 
-// What `mapping` makes of all modules below that have a QConfig.
-void replace_all(nn::Module& model, const ModuleMapping& mapping, bool forget, bool keep_qconfig) {
+// What `mapping` makes of all modules below that have a QConfig; the new ones.
+std::vector<std::shared_ptr<nn::Module>> replace_all(nn::Module& model, const ModuleMapping& mapping, bool forget,
+                                                     bool keep_qconfig) {
   const c10::NoGradGuard no_grad;
   Replacing replacing(model);
+  std::vector<std::shared_ptr<nn::Module>> made;
   std::string within;
   for_modules(model, [&](const std::string& path, nn::Module& module) {
     if (!within.empty() && path.starts_with(within)) return;
     Replacement replacement = swap_module(module, mapping);
     if (replacement.module.is_empty()) return;
     if (keep_qconfig) set_qconfig(*replacement.module.ptr(), *qconfig_of(module));
+    made.push_back(replacement.module.ptr());
+    if (!replacement.shares_children) within = path + ".";
     replacing.add(path, std::move(replacement));
-    within = path + ".";
   });
   replacing.apply(forget);
+  return made;
 }
 
 // Takes QConfigs that were propagated away again, unless it was all done.
@@ -153,42 +159,51 @@ Replacement swap_module(nn::Module& module, const ModuleMapping& mapping) {
 
 namespace {
 
-void prepare(nn::Module& model, const QConfigMapping* mapping) {
+// Modules whose layers are observed in their place; these have their QConfig.
+void replace_custom_modules(nn::Module& model, const ModuleMapping& custom) {
+  for (const auto& made : replace_all(model, custom, /*forget=*/false, /*keep_qconfig=*/true)) {
+    propagate_qconfig_(*made);
+  }
+}
+
+void prepare(nn::Module& model, const QConfigMapping* mapping, const ModuleMapping& custom) {
   check_unobserved(model, "prepare");
   Propagated propagated(model, mapping);
+  replace_custom_modules(model, custom);
   add_observers(model);
   propagated.keep();
 }
 
-void prepare_for_training(nn::Module& model, const QConfigMapping* mapping) {
+void prepare_for_training(nn::Module& model, const QConfigMapping* mapping, const ModuleMapping& modules) {
   TORCH_CHECK_VALUE(model.is_training(), "prepare_qat only works on models in training mode");
   check_unobserved(model, "prepare_qat");
   Propagated propagated(model, mapping);
-  replace_all(model, get_default_qat_module_mappings(), /*forget=*/false, /*keep_qconfig=*/true);
+  replace_custom_modules(model, get_default_custom_module_mappings());
+  replace_all(model, modules, /*forget=*/false, /*keep_qconfig=*/true);
   add_observers(model);
   propagated.keep();
 }
 
 }  // namespace
 
-void prepare(nn::ModuleRef model) {
-  prepare(*model, nullptr);
+void prepare(nn::ModuleRef model, const ModuleMapping& custom_modules) {
+  prepare(*model, nullptr, custom_modules);
 }
-void prepare(nn::ModuleRef model, const QConfigMapping& mapping) {
-  prepare(*model, &mapping);
+void prepare(nn::ModuleRef model, const QConfigMapping& mapping, const ModuleMapping& custom_modules) {
+  prepare(*model, &mapping, custom_modules);
 }
-void prepare(nn::ModuleRef model, const QConfig& qconfig) {
-  prepare(model, QConfigMapping().set_global(qconfig));
+void prepare(nn::ModuleRef model, const QConfig& qconfig, const ModuleMapping& custom_modules) {
+  prepare(model, QConfigMapping().set_global(qconfig), custom_modules);
 }
 
-void prepare_qat(nn::ModuleRef model) {
-  prepare_for_training(*model, nullptr);
+void prepare_qat(nn::ModuleRef model, const ModuleMapping& modules) {
+  prepare_for_training(*model, nullptr, modules);
 }
-void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping) {
-  prepare_for_training(*model, &mapping);
+void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping, const ModuleMapping& modules) {
+  prepare_for_training(*model, &mapping, modules);
 }
-void prepare_qat(nn::ModuleRef model, const QConfig& qconfig) {
-  prepare_qat(model, QConfigMapping().set_global(qconfig));
+void prepare_qat(nn::ModuleRef model, const QConfig& qconfig, const ModuleMapping& modules) {
+  prepare_qat(model, QConfigMapping().set_global(qconfig), modules);
 }
 
 namespace {

@@ -49,15 +49,21 @@ void propagate_qconfig_(nn::ModuleRef model, const QConfigMapping* mapping = nul
 
 /// Observers behind what has a QConfig and a quantized form (get_default_static_quant_module_mappings): children named
 /// activation_post_process. Warns where there is none. Throws ValueError where there are observers already.
-void prepare(nn::ModuleRef model);
-void prepare(nn::ModuleRef model, const QConfig& qconfig);
-void prepare(nn::ModuleRef model, const QConfigMapping& mapping);
+/// `custom_modules`: what becomes what before, so that its layers are observed; an empty one leaves all as they are.
+void prepare(nn::ModuleRef model, const ModuleMapping& custom_modules = get_default_custom_module_mappings());
+void prepare(nn::ModuleRef model, const QConfig& qconfig,
+             const ModuleMapping& custom_modules = get_default_custom_module_mappings());
+void prepare(nn::ModuleRef model, const QConfigMapping& mapping,
+             const ModuleMapping& custom_modules = get_default_custom_module_mappings());
 
 /// The same for training: layers become those of nn::qat, observers fake quantizers; sigmoid, tanh, softmax and
-/// hardsigmoid get fake quantizers of fixed scales. Throws ValueError where the model is not in training.
-void prepare_qat(nn::ModuleRef model);
-void prepare_qat(nn::ModuleRef model, const QConfig& qconfig);
-void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping);
+/// hardsigmoid get fake quantizers of fixed scales. Throws ValueError where the model is not in training. `modules`:
+/// what becomes what.
+void prepare_qat(nn::ModuleRef model, const ModuleMapping& modules = get_default_qat_module_mappings());
+void prepare_qat(nn::ModuleRef model, const QConfig& qconfig,
+                 const ModuleMapping& modules = get_default_qat_module_mappings());
+void prepare_qat(nn::ModuleRef model, const QConfigMapping& mapping,
+                 const ModuleMapping& modules = get_default_qat_module_mappings());
 
 /// The part of a prepared model's state that is its observers', to be loaded by another that was prepared alike.
 nn::StateDict get_observer_state_dict(nn::ModuleRef model);

@@ -2,6 +2,7 @@
 #include <memory>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/quantized/ops.h"
@@ -33,10 +34,14 @@ namespace {
 template <class Layer>
 constexpr size_t kDimensions = intrinsic::detail::PartName<Layer>::dimensions;
 
+Tensor detached(const Tensor& bias) {
+  return bias.defined() ? at::detach(bias) : Tensor();
+}
+
 template <bool kRelu, class Layer, class Options>
 Replacement packed(nn::Module& module, const Options& options, const Tensor& weight, const Tensor& bias) {
   const auto [scale, zero_point] = activation(module);
-  const Tensor b = bias.defined() ? at::detach(bias) : Tensor();
+  const Tensor b = detached(bias);
   if constexpr (std::is_same_v<Layer, nn::LinearImpl>) {
     return {nn::AnyModule(std::make_shared<quantized::LinearOf<kRelu>>(weight, b, scale, zero_point))};
   } else {
@@ -54,6 +59,36 @@ void set_layer(ModuleMapping& mapping) {
   mapping.set<WithReLU>([](WithReLU& fused) {
     Layer& layer = fused.template part<0>();
     return packed<true, Layer>(fused, layer.options, observed(fused, layer.weight), layer.bias);
+  });
+}
+
+void set_linear_with(ModuleMapping& mapping) {
+  mapping.set<intrinsic::LinearLeakyReLUImpl>([](intrinsic::LinearLeakyReLUImpl& fused) {
+    const auto [scale, zero_point] = activation(fused);
+    nn::LinearImpl& layer = fused.part<0>();
+    return Replacement{nn::AnyModule(
+        intrinsic::quantized::LinearLeakyReLU(observed(fused, layer.weight), detached(layer.bias),
+                                              fused.part<1>().options.negative_slope(), scale, zero_point))};
+  });
+  mapping.set<intrinsic::LinearTanhImpl>([](intrinsic::LinearTanhImpl& fused) {
+    const auto [scale, zero_point] = activation(fused);
+    nn::LinearImpl& layer = fused.part<0>();
+    return Replacement{nn::AnyModule(
+        intrinsic::quantized::LinearTanh(observed(fused, layer.weight), detached(layer.bias), scale, zero_point))};
+  });
+}
+
+template <bool kRelu>
+void set_conv_add(ModuleMapping& mapping) {
+  using Fused = intrinsic::ConvAddOf<kRelu>;
+  mapping.set<Fused>([](Fused& fused) {
+    const auto [scale, zero_point] = activation(fused);
+    nn::Conv2dImpl& layer = fused.conv();
+    auto made = std::make_shared<intrinsic::quantized::ConvAddOf<kRelu>>(layer.options, observed(fused, layer.weight),
+                                                                         detached(layer.bias), scale, zero_point);
+    return Replacement{nn::AnyModule(made), [made](const std::vector<Tensor>& in) {
+                         return std::vector<Tensor>{nn::call_module(*made, in.at(0), in.at(1))};
+                       }};
   });
 }
 
@@ -77,9 +112,8 @@ void set_transposed(ModuleMapping& mapping) {
                                 "Per channel weight observer is not supported yet for ConvTranspose", D, "d.");
     const auto [scale, zero_point] = activation(layer);
     using Quantized = quantized::ConvOf<D, false, true>;
-    return Replacement{nn::AnyModule(
-        std::make_shared<Quantized>(layer.options, observed(layer, layer.weight, observer.get()),
-                                    layer.bias.defined() ? at::detach(layer.bias) : Tensor(), scale, zero_point))};
+    return Replacement{nn::AnyModule(std::make_shared<Quantized>(
+        layer.options, observed(layer, layer.weight, observer.get()), detached(layer.bias), scale, zero_point))};
   });
 }
 
@@ -147,6 +181,9 @@ ModuleMapping static_mappings() {
   convolution(static_cast<std::tuple<nn::Conv1dImpl, nn::BatchNorm1dImpl>*>(nullptr));
   convolution(static_cast<std::tuple<nn::Conv2dImpl, nn::BatchNorm2dImpl>*>(nullptr));
   convolution(static_cast<std::tuple<nn::Conv3dImpl, nn::BatchNorm3dImpl>*>(nullptr));
+  set_linear_with(mapping);
+  set_conv_add<false>(mapping);
+  set_conv_add<true>(mapping);
   set_batch_norm<nn::BatchNorm2dImpl, 2>(mapping);
   set_batch_norm<nn::BatchNorm3dImpl, 3>(mapping);
   set_normalization<nn::LayerNormImpl, quantized::LayerNormImpl>(mapping);
@@ -155,6 +192,8 @@ ModuleMapping static_mappings() {
   set_normalization<nn::InstanceNorm2dImpl, quantized::InstanceNormImpl>(mapping);
   set_normalization<nn::InstanceNorm3dImpl, quantized::InstanceNormImpl>(mapping);
   detail::set_tables(mapping);
+  detail::set_trained_tables(mapping);
+  detail::set_custom_modules(mapping);
 
   mapping.set<QuantStubImpl>([](QuantStubImpl& stub) {
     const auto [scale, zero_point] = activation(stub);

@@ -80,7 +80,15 @@ Tensor with_number(const char* name, const Tensor& x, double y) {
 
 void FloatFunctionalImpl::reset() {
   register_module("activation_post_process", Identity());
-  if (quantized_ != nullptr) quantized_ = std::dynamic_pointer_cast<QFunctionalImpl>(quantized_->clone());
+}
+std::shared_ptr<Module> FloatFunctionalImpl::clone(const std::optional<c10::Device>& device) const {
+  const nn::detail::Cloning cloning(*this);
+  if (auto made = cloning.made()) return made;
+  auto copy = std::make_shared<FloatFunctionalImpl>(*this);
+  // An observer, or none.
+  copy->replace_module("activation_post_process", children_["activation_post_process"]->clone(device));
+  if (quantized_ != nullptr) copy->quantized_ = std::dynamic_pointer_cast<QFunctionalImpl>(quantized_->clone(device));
+  return cloning.finish(copy);
 }
 Tensor FloatFunctionalImpl::observed(Tensor result) {
   const auto* const child = children_.find("activation_post_process");

@@ -85,6 +85,7 @@ class FloatFunctionalImpl : public Cloneable<FloatFunctionalImpl> {
   at::Tensor matmul(const at::Tensor& x, const at::Tensor& y);
   /// Throws c10::Error: there is nothing to call but the functions above.
   at::Tensor forward(const at::Tensor& x);
+  std::shared_ptr<Module> clone(const std::optional<c10::Device>& device = std::nullopt) const override;
   void reset() override;
 
   /// Calls go there from now on.

@@ -53,6 +53,8 @@ struct Channels {
   DimSplit split;
   const float* scales;
   const float* zero_points;
+  // Zero points are whole numbers.
+  bool whole = true;
 };
 
 void fake_quantize(const char* op, const Tensor& self, const Channels& channels, int64_t quant_min, int64_t quant_max,
@@ -72,7 +74,7 @@ void fake_quantize(const char* op, const Tensor& self, const Channels& channels,
                             [&](int64_t begin, int64_t end, const quantized::Steps& steps) {
                               quantized::fake_quantize_run(
                                   from + begin, y + begin, within != nullptr ? within + begin : nullptr, end - begin,
-                                  steps, static_cast<T>(quant_min), static_cast<T>(quant_max));
+                                  steps, channels.whole, static_cast<T>(quant_min), static_cast<T>(quant_max));
                             });
   });
   out.commit();
@@ -245,7 +247,8 @@ void fake_quantize_per_channel_affine_cachemask_cpu(const Tensor& self, const Te
                                                     int64_t axis, int64_t quant_min, int64_t quant_max, Tensor& output,
                                                     Tensor& mask) {
   const Tensor scales = dense(scale, kFloat), zeros = dense(zero_point, kFloat);
-  const Channels channels{split_at_dim(self.sizes(), axis), scales.data_ptr<float>(), zeros.data_ptr<float>()};
+  const Channels channels{split_at_dim(self.sizes(), axis), scales.data_ptr<float>(), zeros.data_ptr<float>(),
+                          !zero_point.is_floating_point()};
   fake_quantize("fake_quantize_per_channel_affine_cachemask", self, channels, quant_min, quant_max, output, &mask);
 }
 

@@ -79,6 +79,20 @@ TEST(FakeQuantize, TakesAScaleAndAZeroPointAChannel) {
                1e-6);
 }
 
+TEST(FakeQuantize, RoundsWithZeroPointsThatAreNotWhole) {
+  const Tensor scale = tensor_of({2}, {1});
+  const auto run = [&](double zero_point, at::ScalarType dtype) {
+    const auto [y, mask] = at::fake_quantize_per_channel_affine_cachemask(
+        tensor_of({-5, -3, -1, 1, 3, 5}, {1, 6}), scale, tensor_of({zero_point}, {1}, dtype), 0, 0, 4);
+    return std::pair(values(y), values(mask));
+  };
+  // Whole numbers are added to what was rounded.
+  EXPECT_EQ(run(1, at::kInt).first, (Numbers{-2, -2, 0, 0, 4, 4}));
+  EXPECT_EQ(run(1, at::kFloat).first, (Numbers{-2, -2, -2, 2, 2, 6}));
+  EXPECT_EQ(run(1.5, at::kFloat), std::pair(Numbers{-3, -3, -1, 1, 3, 5}, Numbers{0, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(run(1.5, at::kHalf).first, (Numbers{-3, -3, -1, 1, 3, 5}));
+}
+
 TEST(FakeQuantize, LearnsScalesAndZeroPoints) {
   const Tensor x = tensor_of({-0.18, 1.29, 0.2, -3}, {2, 2}), grad = tensor_of({1, 2, 3, 4}, {2, 2});
   const Tensor scale = one(0.1), zero = one(1.2);
