@@ -2,6 +2,7 @@
 // from; the kernels copy (or, for the gradients, add up) along these tables.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -179,7 +180,8 @@ void pad_rows(const Tensor& inside, IntArrayRef start, const Scalar& value, cons
   const Tensor border = at::full({1}, value, result.options());
   cpu::visit_item_size(static_cast<int64_t>(result.itemsize()), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* const from = static_cast<const T*>(inside.const_data_ptr());
+    // Foreign memory may lie anywhere.
+    const char* const from = static_cast<const char*>(inside.const_data_ptr());
     const T blank = *static_cast<const T*>(border.const_data_ptr());
     T* const to = static_cast<T*>(result.mutable_data_ptr());
     at::parallel_for(0, result.numel() / width, std::max<int64_t>(1, 32768 / width), [&](int64_t begin, int64_t end) {
@@ -198,7 +200,7 @@ void pad_rows(const Tensor& inside, IntArrayRef start, const Scalar& value, cons
         }
         if (within) {
           std::fill_n(row, left, blank);
-          std::copy_n(from + offset, middle, row + left);
+          std::memcpy(row + left, from + offset * int64_t{sizeof(T)}, static_cast<size_t>(middle) * sizeof(T));
           std::fill_n(row + left + middle, width - left - middle, blank);
         } else {
           std::fill_n(row, width, blank);
