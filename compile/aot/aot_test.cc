@@ -261,7 +261,7 @@ TEST(Parts, SayWhatTheyRefuse) {
 // What is known beforehand leaves no branch, nor does a scope of no gradients.
 TEST(Parts, StandInPlaceWhereNothingDepends) {
   const PreparedProgram p = prepare(program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
-    %0: Tensor = if(True) {
+    %0: Tensor = if(@0) {
       %1: Tensor = aten::neg(%x)
       yield %1 } {
       %2: Tensor = aten::sin(%x)
@@ -269,11 +269,17 @@ TEST(Parts, StandInPlaceWhereNothingDepends) {
     %3: Tensor = scope["set_grad_enabled"](False) {
       %4: Tensor = aten::cos(%0)
       yield %4 }
-    return %3
-  })"));
+    %5: Tensor = if(False) {
+      yield %3 } {
+      %6: Tensor = aten::tanh(%3)
+      yield %6 }
+    return %5
+  })",
+                                            {at::ones({}, c10::ScalarType::Bool)}));
   EXPECT_TRUE(p.parts.empty());
   const std::string source = print_program(p, {}).source;
-  EXPECT_TRUE(contains(source, "aten::neg") && contains(source, "aten::cos") && !contains(source, "aten::sin"));
+  EXPECT_TRUE(contains(source, "aten::neg") && contains(source, "aten::cos") && contains(source, "aten::tanh") &&
+              !contains(source, "aten::sin"));
 }
 
 // Bodies lie in memory of one step, and what they multiply with among the program's weights.

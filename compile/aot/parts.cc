@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "aten/ops/view/ops.h"
 #include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
 #include "compile/aot/prepare.h"
@@ -48,6 +49,10 @@ std::optional<IntExpr> expression(const Operand& operand) {
   return std::nullopt;
 }
 
+bool is_true(const IValue& condition) {
+  return condition.isTensor() ? at::is_nonzero(condition.toTensor()) : condition.toBool();
+}
+
 // The truth of sizes, as programs of Python and TorchScript compare them.
 std::optional<SizeCondition> size_condition(const Operand& condition) {
   if (!condition.is_value() || condition.value()->node() == nullptr) return std::nullopt;
@@ -84,7 +89,7 @@ class Outlining {
     places_.clear();
     switch (node.kind()) {
       case Kind::kIf:
-        if (!is_part(node)) return put_in_place(node.block(node.operand(0).constant().toBool() ? 0 : 1));
+        if (!is_part(node)) return put_in_place(node.block(is_true(node.operand(0).constant()) ? 0 : 1));
         branch();
         break;
       case Kind::kScope:
@@ -96,19 +101,18 @@ class Outlining {
       case Kind::kWhile:
         part_.kind = Kind::kWhile;
         part_.carried = add(node.operand(0).list());
-        for (size_t b = 0; b < 2; ++b) body(node.block(b), {node.operand(0).list(), node.operand(1).list()}, 0, 0, 0);
+        for (size_t b = 0; b < 2; ++b) body(node.block(b), {node.operand(0).list(), node.operand(1).list()});
         break;
       case Kind::kMap:
         part_.kind = Kind::kScan;
         slice(node.operand(0).list());
-        body(node.block(0), {node.operand(0).list(), node.operand(1).list()}, 0, part_.sliced, 0);
+        body(node.block(0), {node.operand(0).list(), node.operand(1).list()});
         break;
       case Kind::kScan:
         part_.kind = Kind::kScan;
         part_.carried = add(node.operand(0).list());
         slice(node.operand(1).list());
-        body(node.block(0), {node.operand(0).list(), node.operand(1).list(), node.operand(2).list()}, part_.carried,
-             part_.sliced, 0);
+        body(node.block(0), {node.operand(0).list(), node.operand(1).list(), node.operand(2).list()});
         break;
       default:
         check(false, "control flow of this kind");
@@ -121,7 +125,7 @@ class Outlining {
   }
 
   Node* put_in_place(const Block& block) {
-    Node* const before = node_->previous() == nullptr ? nullptr : node_->previous();
+    Node* const before = node_->previous();
     Block& to = graph_.block();
     Node* const last = to.return_node()->previous();
     const std::vector<Operand> outputs = graph::copy_nodes(block, to, {});
@@ -133,7 +137,7 @@ class Outlining {
     }
     for (size_t i = 0; i < node_->result_count(); ++i) node_->result(i)->replace_all_uses_with(outputs[i]);
     node_->erase();
-    return before == nullptr || before == to.return_node() ? to.first() : before->next();
+    return before == to.return_node() ? to.first() : before->next();
   }
 
   void branch() {
@@ -146,23 +150,23 @@ class Outlining {
       info(node_->operand(0));
       place(node_->operand(0));
     }
-    for (size_t b = 0; b < 2; ++b) body(node_->block(b), {}, 0, 0, 0);
+    for (size_t b = 0; b < 2; ++b) body(node_->block(b), {});
   }
 
   // Of a known number of turns, whose number nothing reads.
   void loop() {
-    part_.kind = Kind::kScan;
     const Block& block = node_->block(0);
-    const auto is_true = [](const Operand& o) {
+    const auto goes_on = [](const Operand& o) {
       return o.is_constant() && o.constant().isBool() && o.constant().toBool();
     };
     const std::optional<IntExpr> turns = expression(node_->operand(0));
-    check(turns.has_value() && is_true(node_->operand(1)) && is_true(block.outputs()[0]) &&
+    check(turns.has_value() && goes_on(node_->operand(1)) && goes_on(block.outputs()[0]) &&
               block.input(0)->uses().empty(),
           "a loop whose turns depend on elements, or on their number");
+    part_.kind = Kind::kScan;
     part_.turns = *turns;
     part_.carried = add(node_->operand(2).list());
-    body(block, {{Operand(IValue(0))}, node_->operand(2).list()}, part_.carried, 0, 1);
+    body(block, {{Operand(IValue(0))}, node_->operand(2).list()}, /*numbers=*/1);
   }
 
   // The place of a tensor among the operands.
@@ -211,10 +215,9 @@ class Outlining {
     read(block.outputs());
   }
 
-  // A block as a program. `given`: the node's lists, for which its inputs stand one after the other; those behind the
-  // first `carried` are slices, `sliced` of them. `numbers` of its outputs, the first, are no results.
-  void body(const Block& block, const std::vector<std::vector<Operand>>& given, size_t carried, size_t sliced,
-            size_t numbers) {
+  // A block as a program. `given`: the node's lists, for which its inputs stand one after the other, what is carried
+  // and then what is sliced first. The first `numbers` outputs are no results.
+  void body(const Block& block, const std::vector<std::vector<Operand>>& given, size_t numbers = 0) {
     auto graph = std::make_unique<Graph>(graph_.name() + "_part");
     graph->symbols() = graph_.symbols();
     ProgramPart::Body body;
@@ -237,8 +240,7 @@ class Outlining {
         continue;
       }
       TensorInfo known = info(all[i]);
-      const bool is_slice = own >= carried && own < carried + sliced;
-      if (is_slice) known.sizes.erase(known.sizes.begin());
+      if (own >= part_.carried && own < placed) known.sizes.erase(known.sizes.begin());
       add_input(block.input(i), known, own < placed ? own : place(all[i]));
       ++own;
     }
