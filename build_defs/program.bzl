@@ -155,19 +155,24 @@ _kindling_compile = rule(
     },
 )
 
-def _kindling_capture_impl(ctx):
+def _made_model_impl(ctx):
+    model = ctx.files.model
     ctx.actions.run(
         executable = ctx.attr.program[0][DefaultInfo].files_to_run,
-        arguments = [ctx.outputs.out.path],
+        arguments = [file.path for file in model] + [ctx.outputs.out.path] + ctx.attr.inputs,
+        inputs = model,
         outputs = [ctx.outputs.out],
-        mnemonic = "KindlingCapture",
+        mnemonic = "KindlingModel",
         progress_message = "Making the model %s" % ctx.outputs.out.short_path,
     )
     return [DefaultInfo(files = depset([ctx.outputs.out]))]
 
-_kindling_capture = rule(
-    implementation = _kindling_capture_impl,
+# A model that a program writes: `program [MODEL] OUT [INPUTS...]`.
+_made_model = rule(
+    implementation = _made_model_impl,
     attrs = {
+        "inputs": attr.string_list(),
+        "model": attr.label(allow_single_file = True),
         "out": attr.output(),
         "program": attr.label(mandatory = True, cfg = _for_this_machine),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
@@ -195,7 +200,7 @@ def kindling_capture(name, srcs, deps = [], copts = [], visibility = None, tags 
         visibility = ["//visibility:private"],
         deps = deps + [Label("//compile/aot:capture_main")],
     )
-    _kindling_capture(
+    _made_model(
         name = name,
         out = name + ".pt2",
         program = ":" + name + "_program",
@@ -203,31 +208,6 @@ def kindling_capture(name, srcs, deps = [], copts = [], visibility = None, tags 
         testonly = testonly,
         visibility = visibility,
     )
-
-def _kindling_script_impl(ctx):
-    ctx.actions.run(
-        executable = ctx.attr._program[0][DefaultInfo].files_to_run,
-        arguments = [ctx.file.model.path, ctx.outputs.out.path] + ctx.attr.inputs,
-        inputs = [ctx.file.model],
-        outputs = [ctx.outputs.out],
-        mnemonic = "KindlingScript",
-        progress_message = "Exporting the model %s" % ctx.file.model.short_path,
-    )
-    return [DefaultInfo(files = depset([ctx.outputs.out]))]
-
-_kindling_script = rule(
-    implementation = _kindling_script_impl,
-    attrs = {
-        "inputs": attr.string_list(),
-        "model": attr.label(mandatory = True, allow_single_file = True),
-        "out": attr.output(),
-        "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
-        "_program": attr.label(
-            default = "//compile/aot:kindling_script",
-            cfg = _for_this_machine,
-        ),
-    },
-)
 
 def kindling_script(name, model, inputs, visibility = None, tags = [], testonly = False):
     """A model of TorchScript as <name>.pt2, for kindling_program: forward of the module, in evaluation, for given inputs.
@@ -242,11 +222,12 @@ def kindling_script(name, model, inputs, visibility = None, tags = [], testonly 
       tags: as everywhere.
       testonly: as everywhere.
     """
-    _kindling_script(
+    _made_model(
         name = name,
         inputs = inputs,
         model = model,
         out = name + ".pt2",
+        program = Label("//compile/aot:kindling_script"),
         tags = tags,
         testonly = testonly,
         visibility = visibility,

@@ -282,6 +282,44 @@ TEST(Parts, StandInPlaceWhereNothingDepends) {
               !contains(source, "aten::sin"));
 }
 
+// A loop of a known number of turns is one that scans nothing.
+TEST(Parts, LoopsHaveTurns) {
+  const PreparedProgram p = prepare(program(R"(graph f(%x: Tensor<Float, cpu, [2], [1]>) {
+    %0: Tensor = loop(3, True, [%x]) { |%i: int, %y: Tensor|
+      %1: Tensor = aten::sin(%y)
+      yield True, %1 }
+    return %0
+  })"));
+  ASSERT_EQ(p.parts.size(), 1u);
+  EXPECT_EQ(p.parts.begin()->second.carried, 1u);
+  EXPECT_EQ(p.parts.begin()->second.sliced, 0u);
+  EXPECT_TRUE(contains(print_program(p, {}).source, "for (int64_t turn = 0; turn < 3; ++turn)"));
+}
+
+// Programs of Python compare sizes by its operators.
+TEST(Parts, CompareSizes) {
+  for (const auto& [name, comparison] :
+       {std::pair{"gt", ">"}, {"ge", ">="}, {"lt", "<"}, {"le", "<="}, {"eq", "=="}, {"ne", "!="}}) {
+    const c10::FunctionSchema schema = c10::parse_schema("_operator::" + std::string(name) + "(int a, int b) -> bool");
+    ExportedProgram p = program(R"(graph f(%x: Tensor<Float, cpu, [s0, 2], [2, 1]>) {
+      where s0 in [1, 9]
+      %0: int = aten::sym_size.int(%x, 0)
+      %1: Tensor = aten::sin(%x)
+      return %1
+    })");
+    graph::Block& block = p.graph->block();
+    const graph::Callable compares(schema, [](c10::Stack& stack) { stack = {IValue(true)}; });
+    graph::Node* const condition =
+        block.append(p.graph->call(compares, {block.first()->result(), graph::Operand(IValue(4))}));
+    graph::Node* const branch = block.append(p.graph->make(graph::Node::Kind::kIf, {condition->result()}));
+    branch->add_block().set_outputs({block.input(0)});
+    branch->add_block().set_outputs({block.first()->next()->result()});
+    block.set_outputs({branch->add_result(c10::TensorType::get())});
+    const std::string source = print_program(prepare(p), {}).source;
+    EXPECT_TRUE(contains(source, ("if (s0 " + std::string(comparison) + " 4) {").c_str())) << name;
+  }
+}
+
 // Bodies lie in memory of one step, and what they multiply with among the program's weights.
 TEST(Parts, ShareTheProgramsMemory) {
   const at::Tensor weight = at::ones({4, 4});

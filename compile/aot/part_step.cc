@@ -18,23 +18,9 @@ using Kind = Node::Kind;
 
 namespace {
 
-IntExpr bytes_of(const TensorInfo& info, size_t first_dim = 0) {
-  IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
-  for (size_t d = first_dim; d < info.sizes.size(); ++d) bytes = bytes * info.sizes[d];
-  return bytes;
-}
-
 // Of one turn's part of what is sliced or stacked.
 std::string slice_bytes(const TensorInfo& info) {
   return "(" + print(bytes_of(info, 1)) + ")";
-}
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + Printer::kAlignment - 1) / Printer::kAlignment * Printer::kAlignment;
-}
-
-std::string offset_from(const std::string& base, int64_t bytes) {
-  return bytes == 0 ? base : base + " + " + std::to_string(bytes);
 }
 
 }  // namespace
@@ -50,9 +36,7 @@ Printer::Bodies Printer::add_bodies(const ProgramPart& part, const std::string& 
     options.embed_weights = false;
     Printer body(program, options, *this);
     body.print_steps();
-    weights_.resize(static_cast<size_t>(aligned(static_cast<int64_t>(weights_.size()))));
-    const size_t place = weights_.size();
-    weights_ += body.weights_;
+    const int64_t place = add_weights(body.weights_.data(), body.weights_.size());
     parts_ += body.class_text() + "\n" + body.definitions() + "\n";
     includes_.insert(body.includes_.begin(), body.includes_.end());
     families_.insert(body.families_.begin(), body.families_.end());
@@ -62,15 +46,14 @@ Printer::Bodies Printer::add_bodies(const ProgramPart& part, const std::string& 
     report_ += "\n";
     if (part.kind == Kind::kScan) all_operations_ = all_operations_ + body.all_operations_ * part.turns;
     const std::string weights =
-        shared("std::shared_ptr<const " + options.class_name + "::Shared>",
-               options.class_name + "::share(torch::aot::Weights(" + offset_from("w", static_cast<int64_t>(place)) +
-                   ", " + std::to_string(body.weights_.size()) + "))");
+        add_shared("std::shared_ptr<const " + options.class_name + "::Shared>",
+                   options.class_name + "::share(torch::aot::Weights(" + byte_offset("w", place) + ", " +
+                       std::to_string(body.weights_.size()) + "))");
     const std::string member = "part" + std::to_string(part_count_ - 1);
     const int64_t bytes = std::max(aligned(body.arena_bytes()), kAlignment);
     bodies.bytes = std::max(bodies.bytes, bytes);
     state_members_ += "  std::optional<" + options.class_name + "> " + member + ";\n";
-    constructor_ +=
-        "    " + member + ".emplace(shared->" + weights.substr(weights.find('.') + 1) + ", " + scratch(bytes) + ");\n";
+    constructor_ += "    " + member + ".emplace(shared->" + weights + ", " + scratch(bytes) + ");\n";
     bodies.calls.push_back("state." + member + "->run(");
   }
   return bodies;
@@ -133,7 +116,7 @@ void Printer::part_step(const Node& invoke) {
   for (size_t k = 0; k < part.carried; ++k) {
     const TensorInfo info = *invoke.result(k)->info();
     const std::string i = std::to_string(k);
-    line("  char *now" + i + " = " + pointer(invoke.result(k)) + ", *next" + i + " = " + offset_from(memory, used) +
+    line("  char *now" + i + " = " + pointer(invoke.result(k)) + ", *next" + i + " = " + byte_offset(memory, used) +
          ";");
     line("  std::memcpy(now" + i + ", " + operand_place(k) + ", " + print(bytes_of(info)) + ");");
     carried.push_back("now" + i);
@@ -151,7 +134,7 @@ void Printer::part_step(const Node& invoke) {
     results.push_back(pointer(invoke.result(i)) + " + turn * " + slice_bytes(*invoke.result(i)->info()));
   }
   if (part.kind == Kind::kWhile) {
-    line("  char* const goes_on = " + offset_from(memory, flag) + ";");
+    line("  char* const goes_on = " + byte_offset(memory, flag) + ";");
     line("  while (true) {");
     line("    " + body_call(calls[0], *part.bodies[0].program, inputs(0, place), {"goes_on"}));
     line("    if (*goes_on == 0) break;");

@@ -53,7 +53,7 @@ bool is_true(const IValue& condition) {
   return condition.isTensor() ? at::is_nonzero(condition.toTensor()) : condition.toBool();
 }
 
-// The truth of sizes, as programs of Python and TorchScript compare them.
+// The truth of sizes, as programs of Python compare them.
 std::optional<SizeCondition> size_condition(const Operand& condition) {
   if (!condition.is_value() || condition.value()->node() == nullptr) return std::nullopt;
   const Node& node = *condition.value()->node();
@@ -61,7 +61,7 @@ std::optional<SizeCondition> size_condition(const Operand& condition) {
   static constexpr std::array<std::pair<const char*, const char*>, 6> kComparisons{
       {{"gt", ">"}, {"ge", ">="}, {"lt", "<"}, {"le", "<="}, {"eq", "=="}, {"ne", "!="}}};
   for (const auto& [name, comparison] : kComparisons) {
-    if (!node.calls(std::string("_operator::") + name) && !node.calls(std::string("aten::") + name + ".int")) continue;
+    if (!node.calls(std::string("_operator::") + name)) continue;
     const std::optional<IntExpr> left = expression(node.operand(0)), right = expression(node.operand(1));
     if (left.has_value() && right.has_value()) return SizeCondition{comparison, *left, *right};
   }

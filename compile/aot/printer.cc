@@ -27,10 +27,6 @@ using graph::Value;
 
 namespace {
 
-std::string byte_offset(const std::string& base, const IntExpr& bytes) {
-  return bytes == IntExpr(0) ? base : base + " + " + print(bytes);
-}
-
 const ProgramGroup* find_group(const PreparedProgram& program, const Node& node) {
   for (const ProgramGroup& group : program.groups.groups) {
     if (node.kind() == Node::Kind::kInvoke && group.part.graph->name() == node.name()) return &group;
@@ -112,10 +108,14 @@ int64_t Printer::weight(const at::Tensor& constant) {
   if (known != weight_places_.end()) return known->second;
   held_.push_back(constant);
   const at::Tensor dense = at::contiguous(constant.detach(), c10::MemoryFormat::Contiguous);
-  weights_.resize((weights_.size() + kAlignment - 1) / kAlignment * kAlignment);
-  const int64_t place = static_cast<int64_t>(weights_.size());
-  weights_.append(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes());
+  const int64_t place = add_weights(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes());
   weight_places_[constant.unsafeGetTensorImpl()] = place;
+  return place;
+}
+int64_t Printer::add_weights(const char* data, size_t bytes) {
+  const int64_t place = aligned(static_cast<int64_t>(weights_.size()));
+  weights_.resize(static_cast<size_t>(place));
+  weights_.append(data, bytes);
   return place;
 }
 
@@ -178,16 +178,6 @@ const Printer::Place& Printer::place(const Value* value) {
   return places_.emplace(value, found).first->second;
 }
 
-namespace {
-
-IntExpr bytes_of(const TensorInfo& info) {
-  IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
-  for (const IntExpr& size : info.sizes) bytes = bytes * size;
-  return bytes;
-}
-
-}  // namespace
-
 std::string Printer::input_place(size_t i) const {
   if (i < program_.inputs.size()) return "in_" + program_.inputs[i];
   return byte_offset("s", state_places_.at(i - program_.inputs.size()));
@@ -246,7 +236,7 @@ void Printer::place_states() {
   int64_t bytes = 0;
   const auto reserve = [&](const TensorInfo& info) {
     const int64_t place = bytes;
-    bytes += (largest(bytes_of(info)) + kAlignment - 1) / kAlignment * kAlignment;
+    bytes += aligned(largest(bytes_of(info)));
     return place;
   };
   for (size_t i = 0; i < program_.updates.size(); ++i) {
@@ -366,11 +356,11 @@ std::string Printer::tensor(const Operand& operand) {
   return new_tensor(text, info, "");
 }
 
-std::string Printer::shared(const std::string& type, const std::string& initialiser) {
+std::string Printer::add_shared(const std::string& type, const std::string& initialiser) {
   const std::string name = "p" + std::to_string(shared_count_++);
   members_ += "  " + type + " " + name + ";\n";
   initialisers_ += (initialisers_.empty() ? "" : ",\n        ") + name + "(" + initialiser + ")";
-  return "shared." + name;
+  return name;
 }
 
 namespace {
@@ -596,7 +586,7 @@ std::string Printer::scratch(int64_t bytes) {
   return bytes == 0 ? "m" : byte_offset("m", planned_bytes());
 }
 int64_t Printer::planned_bytes() const {
-  return (plan_.layout.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return aligned(plan_.layout.bytes);
 }
 
 std::vector<const Node*> Printer::group(const Node& node) const {

@@ -50,6 +50,7 @@ class Printer {
  public:
   /// Of whatever has a place of its own, in bytes.
   static constexpr int64_t kAlignment = 64;
+  static int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
   Printer(const PreparedProgram& program, const PrintOptions& options);
   PrintedProgram run();
@@ -81,7 +82,9 @@ class Printer {
   /// T of that.
   std::string stored_type() const;
   /// A member of the weights that all instances share, made once from `initialiser`, where `w` are the bytes.
-  std::string shared(const std::string& type, const std::string& initialiser);
+  std::string shared(const std::string& type, const std::string& initialiser) {
+    return "shared." + add_shared(type, initialiser);
+  }
   /// Floating-point operations that the step does, for the report.
   void count(const graph::IntExpr& operations) { operations_ = operations_ + operations; }
 
@@ -98,6 +101,8 @@ class Printer {
   };
   const Place& place(const graph::Value* value);
   int64_t weight(const at::Tensor& constant);
+  int64_t add_weights(const char* data, size_t bytes);
+  std::string add_shared(const std::string& type, const std::string& initialiser);
   void node(const graph::Node& node);
   bool changing_call(const graph::Node& node, std::string& why);
   bool kernel_call(const graph::Node& node, std::string& why);

@@ -229,7 +229,7 @@ std::string Printer::checks() const {
 
 int64_t Printer::arena_bytes() const {
   const int64_t lasting = next_bytes_ + state_bytes_, computed = planned_bytes() + scratch_bytes_;
-  return lasting == 0 ? computed : (computed + kAlignment - 1) / kAlignment * kAlignment + lasting;
+  return lasting == 0 ? computed : aligned(computed) + lasting;
 }
 // A line that says where what lasts is, where there is any.
 std::string Printer::states_pointer(const char* indent) const {

@@ -63,6 +63,14 @@ std::string print(const std::vector<IntExpr>& list) {
   return braces(texts);
 }
 
+std::string byte_offset(const std::string& base, const IntExpr& bytes) {
+  return bytes == IntExpr(0) ? base : base + " + " + print(bytes);
+}
+IntExpr bytes_of(const graph::TensorInfo& info, size_t first_dim) {
+  IntExpr bytes = static_cast<int64_t>(c10::elementSize(info.dtype));
+  for (size_t d = first_dim; d < info.sizes.size(); ++d) bytes = bytes * info.sizes[d];
+  return bytes;
+}
 std::string print_double(double number) {
   if (std::isnan(number)) return "std::numeric_limits<double>::quiet_NaN()";
   if (std::isinf(number)) return std::string(number < 0 ? "-" : "") + "std::numeric_limits<double>::infinity()";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "c10/core/scalar_type.h"
+#include "graph/ir/graph.h"
 #include "graph/ir/int_expr.h"
 
 namespace torch::aot {
@@ -18,6 +19,10 @@ std::string print(const graph::IntExpr& expr);
 std::string print(int64_t number);
 /// "{2, 4 * s0}"
 std::string print(const std::vector<graph::IntExpr>& list);
+/// "m + 64"; the base alone for no bytes.
+std::string byte_offset(const std::string& base, const graph::IntExpr& bytes);
+/// Of a dense tensor; of a part of it that has only the dimensions from `first_dim` on.
+graph::IntExpr bytes_of(const graph::TensorInfo& info, size_t first_dim = 0);
 /// A double that reads as the same one.
 std::string print_double(double number);
 /// A C++ string literal.

@@ -347,14 +347,13 @@ void ProductByLines(const Gemm& g) {
           }
           hn::StoreU(value, four, c + (f + l) * g.c_row + m);
         }
-        f += fs;
-        continue;
-      }
-      for (int64_t l = 0; l < fs; ++l) {
-        for (int64_t o = 0; o < ms; ++o) {
-          const int64_t i = few_rows ? f + l : m + o, j = few_rows ? m + o : f + l;
-          const T sum = alpha * sums[l * ms + o];
-          c[i * g.c_row + j] = add == nullptr ? sum : sum + beta * add[i * g.add.row + j * g.add.col];
+      } else {
+        for (int64_t l = 0; l < fs; ++l) {
+          for (int64_t o = 0; o < ms; ++o) {
+            const int64_t i = few_rows ? f + l : m + o, j = few_rows ? m + o : f + l;
+            const T sum = alpha * sums[l * ms + o];
+            c[i * g.c_row + j] = add == nullptr ? sum : sum + beta * add[i * g.add.row + j * g.add.col];
+          }
         }
       }
       f += fs;

@@ -286,7 +286,6 @@ void fix_strides(int64_t rows, int64_t cols, int64_t* row, int64_t* col) {
   }
 }
 
-// The type of the result of bytes is int32.
 PrimitiveKey matmul_key(const Gemm& g, bool adds) {
   constexpr int64_t kMatmul = 1;
   return {kMatmul, static_cast<int64_t>(g.type), g.m, g.n, g.k, g.a.row, g.a.col, g.b.row, g.b.col, g.c_row,
@@ -297,6 +296,7 @@ std::unique_ptr<Primitive> make_matmul(const void* context) {
   const Gemm& g = *static_cast<const Gemm*>(context);
   const dnnl_memory_desc_t a = onednn_memory(g.type, {g.m, g.k}, {g.a.row, g.a.col});
   const dnnl_memory_desc_t b = onednn_memory(g.type, {g.k, g.n}, {g.b.row, g.b.col});
+  // Sums of bytes.
   const dnnl_memory_desc_t c = onednn_memory(g.type == Type::kInt8 ? Type::kInt32 : g.type, {g.m, g.n}, {g.c_row, 1});
   const bool bias = g.add.data != nullptr;
   const dnnl_memory_desc_t bias_layout = onednn_memory(g.type, {1, g.n}, {g.n, 1});

@@ -167,10 +167,6 @@ TensorSpec backward_spec(const char* op, int dims, Mode mode, const Tensor& grad
   return {DimVector(self.sizes().begin(), self.sizes().end()), {}, self.scalar_type(), self.device()};
 }
 
-}  // namespace
-
-namespace {
-
 // Row by row of `result`, which is contiguous, as `inside` is along its rows: the border in front, the part of `inside`
 // that lies from `start` on, the border behind.
 void pad_rows(const Tensor& inside, IntArrayRef start, const Scalar& value, const Tensor& result) {
