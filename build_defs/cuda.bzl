@@ -1,11 +1,20 @@
-"""CUDA sources in the project's rules. They are built with --config=cuda only; elsewhere `//...` leaves them out."""
+"""CUDA sources in the project's rules: one source, two compilations.
+
+A library of .cu files is built by nvcc with --config=cuda, and always, as <name>_on_host, by the C++ compiler against the executor
+of //tests/cuda_on_host, for tests. Tests of devices are made twice in the same way. Where the toolkit's headers are missing, all of it
+is skipped.
+"""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
-load("//build_defs:rules.bzl", "kd_cc_library")
+load("@system_cuda//:toolkit.bzl", "HAS_HEADERS")
+load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test")
 
 # Real code for Hopper; in release builds also the portable form for what comes after it.
-_FLAGS = ["-std=c++20", "-O2", "-Xcompiler", "-fPIC,-ffunction-sections,-fdata-sections", "-gencode=arch=compute_90a,code=sm_90a"]
+_FLAGS = ["-std=c++20", "-O2", "--expt-relaxed-constexpr", "-Xcompiler", "-fPIC,-ffunction-sections,-fdata-sections", "-gencode=arch=compute_90a,code=sm_90a"]
 _PORTABLE = ["-gencode=arch=compute_90,code=compute_90"]
+
+# For what includes the toolkit's headers, which is all that a test on the host needs.
+CUDA_HEADERS = [] if HAS_HEADERS else ["@platforms//:incompatible"]
 
 CUDA_ONLY = select({
     "//build_defs:cuda": [],
@@ -54,22 +63,94 @@ _cuda_objects = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
 
-def kd_cuda_library(name, srcs, hdrs = [], deps = [], **kwargs):
-    """A library of .cu files and their headers. Takes what cc_library takes; linked with the static CUDA runtime."""
-    deps = deps + ["//third_party/cuda:cudart"]
+def _on_host(label):
+    # "//a/b" is short for "//a/b:b".
+    name = label if ":" in label else label + ":" + label.split("/")[-1]
+    return name + "_on_host"
+
+def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly = False, visibility = None):
+    """A library of .cu files and their headers, and <name>_on_host, the same for tests on the host.
+
+    Kernels are launched with c10/cuda/launch.h; neither library brings a CUDA runtime.
+
+    Args:
+      name: of the library for devices.
+      srcs: .cu files.
+      hdrs: as cc_library's.
+      deps: C++ libraries.
+      cuda_deps: further kd_cuda_library targets.
+      testonly: as cc_library's.
+      visibility: as cc_library's.
+    """
+    deps = deps + ["//c10/cuda:launch", "//third_party/cuda:headers"]
     _cuda_objects(
         name = name + ".objects",
+        testonly = testonly,
         srcs = srcs,
         hdrs = hdrs,
-        deps = deps,
+        deps = deps + cuda_deps,
         target_compatible_with = CUDA_ONLY,
         visibility = ["//visibility:private"],
     )
     kd_cc_library(
         name = name,
+        testonly = testonly,
         srcs = [name + ".objects"],
         hdrs = hdrs,
-        deps = deps,
         target_compatible_with = CUDA_ONLY,
+        visibility = visibility,
+        deps = deps + cuda_deps,
+    )
+
+    # Messages, debuggers and coverage name the .cu file.
+    sources = []
+    for source in srcs:
+        sources.append("%s.on_host/%s.cc" % (name, source.split(":")[-1]))
+        native.genrule(
+            name = "%s.on_host/%s" % (name, source.split(":")[-1]),
+            testonly = testonly,
+            srcs = [source],
+            outs = [sources[-1]],
+            cmd = "{ echo '#line 1 \"$(location %s)\"'; cat $(location %s); } > $@" % (source, source),
+            visibility = ["//visibility:private"],
+        )
+    kd_cc_library(
+        name = name + "_on_host",
+        testonly = True,
+        srcs = sources,
+        hdrs = hdrs,
+        copts = ["-include", "tests/cuda_on_host/simt/device.h", "-O1", "-g1"],
+        target_compatible_with = CUDA_HEADERS,
+        visibility = visibility,
+        deps = deps + ["//tests/cuda_on_host/simt:device"] + [_on_host(dep) for dep in cuda_deps],
+    )
+
+def kd_cuda_test(name, srcs, deps = [], cuda_deps = [], tags = [], **kwargs):
+    """A GoogleTest program for a device: <name>_cuda_on_host runs everywhere, <name>_cuda on a device, with --config=cuda.
+
+    Args:
+      name: without the suffix.
+      srcs: the program; with KD_CUDA_ON_HOST defined it may include tests/cuda_on_host/runtime/standin.h.
+      deps: C++ libraries.
+      cuda_deps: kd_cuda_library targets.
+      tags: as cc_test's.
+      **kwargs: as cc_test's.
+    """
+    deps = deps + ["//third_party/cuda:headers"]
+    kd_cc_test(
+        name = name + "_cuda_on_host",
+        srcs = srcs,
+        local_defines = ["KD_CUDA_ON_HOST"],
+        tags = tags,
+        target_compatible_with = CUDA_HEADERS,
+        deps = deps + ["//tests/cuda_on_host/runtime"] + [_on_host(dep) for dep in cuda_deps],
+        **kwargs
+    )
+    kd_cc_test(
+        name = name + "_cuda",
+        srcs = srcs,
+        tags = tags + ["gpu"],
+        target_compatible_with = CUDA_ONLY,
+        deps = deps + cuda_deps + ["//third_party/cuda:cudart"],
         **kwargs
     )
