@@ -111,6 +111,7 @@ void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor
 
 // Whether a divisor is zero, once it has the result's type.
 bool has_zero(const Tensor& divisor, ScalarType type) {
+  if (!divisor.is_cpu()) return false;  // a device gives what it gives
   const Tensor divisors = dense(divisor.scalar_type() == type ? divisor : at::to(divisor, type));
   return cpu::visit_real(type, "division", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -357,7 +358,7 @@ void pow_scalar_cpu(const Tensor& self, const Scalar& exponent, Tensor& out) {
   if (exponent.equal(int64_t{0})) {
     at::fill_(out, 1);
   } else if (exponent.equal(int64_t{1})) {
-    cpu::copy(pointwise::operand_of(out), dtype, pointwise::operand_of(self), self.scalar_type());
+    pointwise::copy(out, self);
   } else if (exponent.equal(int64_t{2})) {
     unary(cpu::loops::square);
   } else if (isFloatingType(dtype) && exponent.equal(int64_t{3})) {

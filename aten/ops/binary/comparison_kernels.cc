@@ -18,11 +18,6 @@ using pointwise::result_spec;
 
 namespace {
 
-// `op` of bools: a loop over their bytes.
-void combine_bools(const cpu::ElementTable& op, const Input& a, const Input& b, Tensor& out) {
-  constexpr ScalarType kComputes[] = {ScalarType::Bool, ScalarType::Bool, ScalarType::Bool};
-  pointwise::run_loop(op.get(), nullptr, kComputes, out, {a, b});
-}
 void compare(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
   const ScalarType dtype = promoted_type({a, b});
   if (b.tensor() != nullptr) {
@@ -34,7 +29,7 @@ void compare(const char* name, const cpu::ElementOp& op, const Input& a, const I
 }
 void logic(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bools, const Tensor& a, const Tensor& b,
            Tensor& out) {
-  if (promoted_type({a, b}) == ScalarType::Bool) return combine_bools(of_bools, a, b, out);
+  if (promoted_type({a, b}) == ScalarType::Bool) return pointwise::run_of_bools(name, of_bools, op, out, {a, b});
   compare(name, op, a, b, out);
 }
 // `name`: as PyTorch's error names the loop.
@@ -45,12 +40,12 @@ TensorSpec order_spec(const char* name, const Input& a, const Input& b) {
 }
 // The loops of bits take the dtype's width, so that shifts of narrow types computed in 32 bits end where theirs end.
 void bits(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
-  const int width = static_cast<int>(out.itemsize() * 8);
-  pointwise::run(name, op, out.scalar_type(), &width, out, {a, b});
+  const pointwise::Params width(ScalarType::Int, {static_cast<int64_t>(out.itemsize() * 8)});
+  pointwise::run(name, op, out.scalar_type(), width.get(), out, {a, b});
 }
-void bits(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bools, const Input& a, const Input& b,
-          Tensor& out) {
-  if (out.scalar_type() == ScalarType::Bool) return combine_bools(of_bools, a, b, out);
+void bits(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bytes, const cpu::ElementOp& of_bools,
+          const Input& a, const Input& b, Tensor& out) {
+  if (out.scalar_type() == ScalarType::Bool) return pointwise::run_of_bools(name, of_bytes, of_bools, out, {a, b});
   bits(name, op, a, b, out);
 }
 TensorSpec integral_spec(const char* name, const Input& a, const Input& b, bool bool_allowed) {
@@ -148,31 +143,31 @@ TensorSpec lcm_meta(const Tensor& self, const Tensor& other) {
 }
 
 void bitwise_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, cpu::loops::logical_and, self, other, out);
 }
 void bitwise_and_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
-  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, cpu::loops::logical_and, self, other, out);
 }
 void bitwise_and_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, cpu::loops::logical_and, self, other, out);
 }
 void bitwise_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, cpu::loops::logical_or, self, other, out);
 }
 void bitwise_or_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
-  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, cpu::loops::logical_or, self, other, out);
 }
 void bitwise_or_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, cpu::loops::logical_or, self, other, out);
 }
 void bitwise_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, cpu::loops::logical_xor, self, other, out);
 }
 void bitwise_xor_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
-  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, cpu::loops::logical_xor, self, other, out);
 }
 void bitwise_xor_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, cpu::loops::logical_xor, self, other, out);
 }
 void bitwise_left_shift_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
 void bitwise_left_shift_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }

@@ -102,10 +102,10 @@ namespace {
 void run(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
   pointwise::run(name, op, out.scalar_type(), nullptr, out, {self});
 }
-void copy_through(const Tensor& self, Tensor& out) {
-  cpu::copy(pointwise::operand_of(out), out.scalar_type(), pointwise::operand_of(self), self.scalar_type());
+void fill_bool(Tensor& out, bool value) {
+  if (C10_LIKELY(out.is_cpu())) return cpu::fill(pointwise::operand_of(out), &value);
+  at::fill_(out, value);
 }
-void fill_bool(Tensor& out, bool value) { cpu::fill(pointwise::operand_of(out), &value); }
 
 bool is_integral(const Tensor& t) {
   return isIntegralType(t.scalar_type(), /*includeBool=*/true);
@@ -113,7 +113,7 @@ bool is_integral(const Tensor& t) {
 // Rounding does nothing to integers.
 void run_rounding(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
   if (is_integral(self)) {
-    copy_through(self, out);
+    pointwise::copy(out, self);
   } else {
     run(name, op, self, out);
   }
@@ -126,11 +126,8 @@ void run_floating_predicate(const char* name, const cpu::ElementOp& op, bool of_
   }
 }
 // Complex in, real out.
-void run_to_real(cpu::ElementLoop of_float, cpu::ElementLoop of_double, const Tensor& self, Tensor& out) {
-  const bool wide = self.scalar_type() == ScalarType::ComplexDouble;
-  const ScalarType computes[] = {wide ? ScalarType::Double : ScalarType::Float,
-                                 wide ? ScalarType::ComplexDouble : ScalarType::ComplexFloat};
-  pointwise::run_loop(wide ? of_double : of_float, nullptr, computes, out, {self});
+void run_to_real(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
+  pointwise::run_to(toRealValueType(self.scalar_type()), name, op, self.scalar_type(), out, {self});
 }
 
 }  // namespace
@@ -177,7 +174,7 @@ void abs_cpu(const Tensor& self, Tensor& out) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Float8_e8m0fnu,
                               "\"abs\" not implemented for 'Float8_e8m0fnu'");
   if (self.is_complex()) {
-    run_to_real(cpu::complex_abs_float, cpu::complex_abs_double, self, out);
+    run_to_real("abs", cpu::loops::complex_abs, self, out);
   } else {
     run("abs", cpu::loops::abs, self, out);
   }
@@ -185,7 +182,7 @@ void abs_cpu(const Tensor& self, Tensor& out) {
 // Of a real number: 0, pi for a negative one, NaN for NaN.
 void angle_cpu(const Tensor& self, Tensor& out) {
   if (self.is_complex()) {
-    run_to_real(cpu::complex_angle_float, cpu::complex_angle_double, self, out);
+    run_to_real("angle", cpu::loops::complex_angle, self, out);
   } else {
     run("angle", cpu::loops::real_angle, self, out);
   }
@@ -194,12 +191,11 @@ void conj_physical_cpu(const Tensor& self, Tensor& out) {
   if (self.is_complex()) {
     run("conj_physical", cpu::loops::conj, self, out);
   } else {
-    copy_through(self, out);
+    pointwise::copy(out, self);
   }
 }
 static void not_of_bools(const Tensor& self, Tensor& out) {
-  constexpr ScalarType kComputes[] = {ScalarType::Bool, ScalarType::Bool};
-  pointwise::run_loop(cpu::loops::bool_not.get(), nullptr, kComputes, out, {self});
+  pointwise::run_of_bools("logical_not", cpu::loops::bool_not, cpu::loops::logical_not, out, {self});
 }
 void bitwise_not_cpu(const Tensor& self, Tensor& out) {
   if (self.scalar_type() == ScalarType::Bool) return not_of_bools(self, out);
@@ -220,9 +216,7 @@ void isposinf_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isp
 void isneginf_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isneginf", cpu::loops::isneginf, false, self, out); }
 void isreal_cpu(const Tensor& self, Tensor& out) {
   if (!self.is_complex()) return fill_bool(out, true);
-  const bool wide = self.scalar_type() == ScalarType::ComplexDouble;
-  const ScalarType computes[] = {ScalarType::Bool, wide ? ScalarType::ComplexDouble : ScalarType::ComplexFloat};
-  pointwise::run_loop(wide ? cpu::complex_is_real_double : cpu::complex_is_real_float, nullptr, computes, out, {self});
+  pointwise::run_predicate("isreal", cpu::loops::complex_is_real, self.scalar_type(), out, {self});
 }
 namespace {
 void check_no_float8(const char* name, const Tensor& self) {
@@ -250,7 +244,7 @@ void nan_to_num_cpu(const Tensor& self, std::optional<double> nan, std::optional
     Tensor parts = parts_of(out);
     return nan_to_num_cpu(parts_of(self), nan, posinf, neginf, parts);
   }
-  if (is_integral(self)) return copy_through(self, out);
+  if (is_integral(self)) return pointwise::copy(out, self);
   double most = std::numeric_limits<double>::max();
   if (self.scalar_type() == ScalarType::Float) most = std::numeric_limits<float>::max();
   if (self.scalar_type() == ScalarType::Half) most = 65504.0;
