@@ -5,7 +5,6 @@
 #endif
 
 #include "aten/cpu/isa.h"
-#include "c10/cuda/device.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/atomic.h"
 #include "c10/util/exception.h"
@@ -102,7 +101,7 @@ bool Context::hasMKLDNN() { return KINDLING_HAVE_ONEDNN; }
 bool Context::hasOpenMP() { return KINDLING_HAVE_OPENMP; }
 
 bool Context::has(c10::DeviceType type) {
-  if (type == c10::DeviceType::CUDA && getNumGPUs() > 0) return true;
+  if (type == c10::DeviceType::CUDA) return getNumGPUs() > 0;
   const AcceleratorHooksInterface* hooks = detail::acceleratorHooks(type);
   return hooks != nullptr && hooks->isBuilt();
 }
@@ -163,7 +162,10 @@ NoTF32Guard::~NoTF32Guard() {
 }
 bool NoTF32Guard::should_disable_tf32() { return t_no_tf32; }
 
-size_t getNumGPUs() { return static_cast<size_t>(c10::cuda::device_count()); }
+size_t getNumGPUs() {
+  const AcceleratorHooksInterface* hooks = detail::acceleratorHooks(c10::DeviceType::CUDA);
+  return hooks != nullptr ? static_cast<size_t>(hooks->deviceCount()) : 0;
+}
 
 std::string get_cpu_capability() {
   switch (cpu::isa()) {

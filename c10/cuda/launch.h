@@ -1,7 +1,7 @@
 // The one way to launch a kernel, on a device and where kernels are built to run on the host.
 //
 //   __global__ void scale_kernel(float* x, float a, int64_t n);
-//   C10_CUDA_CHECK(c10::cuda::launch("scale", scale_kernel, {.grid = blocks, .block = 256, .stream = stream}, x, a, n));
+//   c10::cuda::launch_or_throw("scale", scale_kernel, {.grid = blocks, .block = 256, .stream = stream}, x, a, n);
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,16 +12,21 @@
 #include <type_traits>
 #include <utility>
 
+#include "c10/cuda/exception.h"
+
 namespace c10::cuda {
 
 struct Launch {
   dim3 grid, block;
   size_t shared_bytes = 0;  // of dynamic shared memory
   cudaStream_t stream = nullptr;
+  // The place of the launch, which errors name.
+  const char* file = __builtin_FILE();
+  int line = __builtin_LINE();
 };
 
-/// Launches `kernel` on the current device; arguments are converted to its parameters. `name` stands in errors, traces and
-/// profiles. Returns the launch's own status: what fails while the kernel runs comes out of a later call.
+/// Launches `kernel` on the current device; arguments are converted to its parameters. `name` stands in errors, traces
+/// and profiles. Returns the launch's own status: what fails while the kernel runs comes out of a later call.
 template <class... Params, class... Args>
 cudaError_t launch(const char* name, void (*kernel)(Params...), const Launch& shape, Args&&... args) {
   static_assert(sizeof...(Params) == sizeof...(Args), "a kernel takes as many arguments as it has parameters");
@@ -44,6 +49,12 @@ cudaError_t launch(const char* name, void (*kernel)(Params...), const Launch& sh
       values);
 }
 
+/// The same, and throws c10::AcceleratorError, which names kernel, stream, place and device, where the launch fails.
+template <class... Params, class... Args>
+void launch_or_throw(const char* name, void (*kernel)(Params...), const Launch& shape, Args&&... args) {
+  check_launch(name, launch(name, kernel, shape, std::forward<Args>(args)...), shape.stream, shape.file, shape.line);
+}
+
 #ifdef __CUDACC__
 #define KD_DEVICE __device__ __forceinline__
 #else
@@ -63,8 +74,8 @@ KD_DEVICE T* dynamic_shared() {
 #endif
 }
 
-/// A vector from memory in one access, and to it: `address` is a multiple of sizeof(V). On the host a kernel that does not keep to
-/// this ends with a fault.
+/// A vector from memory in one access, and to it: `address` is a multiple of sizeof(V). On the host a kernel that does
+/// not keep to this ends with a fault.
 template <class V>
 KD_DEVICE V load_aligned(const void* address) {
 #ifdef KD_CUDA_ON_HOST

@@ -23,7 +23,8 @@ TEST(CudaLaunch, RunsAndReportsBadLaunches) {
   C10_CUDA_CHECK(cudaMemcpy(dy, y.data(), kCount * sizeof(float), cudaMemcpyDefault));
   scale_and_add(2.0f, dx, dy, kCount, 256);
   C10_CUDA_CHECK(cudaMemcpy(y.data(), dy, kCount * sizeof(float), cudaMemcpyDefault));
-  for (int64_t i = 0; i < kCount; ++i) ASSERT_EQ(y[static_cast<size_t>(i)], 1.0f + 2.0f * static_cast<float>(i % 1000)) << i;
+  for (int64_t i = 0; i < kCount; ++i)
+    ASSERT_EQ(y[static_cast<size_t>(i)], 1.0f + 2.0f * static_cast<float>(i % 1000)) << i;
   EXPECT_THROW(scale_and_add(2.0f, dx, dy, kCount, 100'000), c10::Error);
   device_synchronize();
   C10_CUDA_CHECK(cudaFree(dx));

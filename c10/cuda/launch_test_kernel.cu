@@ -1,6 +1,6 @@
 #include "c10/cuda/launch_test_kernel.h"
 
-#include "c10/cuda/exception.h"
+#include "c10/cuda/launch.h"
 
 namespace c10::cuda {
 namespace {
@@ -13,8 +13,8 @@ __global__ void scale_and_add_kernel(float a, const float* x, float* y, int64_t 
 }  // namespace
 
 void scale_and_add(float a, const float* x, float* y, int64_t n, int threads) {
-  scale_and_add_kernel<<<128, threads>>>(a, x, y, n);
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  launch_or_throw("scale_and_add", scale_and_add_kernel, {.grid = 128, .block = static_cast<unsigned>(threads)}, a, x,
+                  y, n);
 }
 
 }  // namespace c10::cuda

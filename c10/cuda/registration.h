@@ -1,0 +1,16 @@
+// The CUDA backend's place in the core: guards, hooks and, once they are linked, generators.
+#pragma once
+
+#include "c10/core/device.h"
+#include "c10/core/generator.h"
+
+namespace c10::cuda {
+
+/// The generators of CUDA devices; the index is that of a device that exists. Register them before main.
+struct GeneratorFunctions {
+  const at::Generator& (*default_generator)(DeviceIndex device);
+  at::Generator (*new_generator)(DeviceIndex device);
+};
+void register_generators(const GeneratorFunctions& functions);
+
+}  // namespace c10::cuda
