@@ -63,6 +63,12 @@ _cuda_objects = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
 
+# Kernels on the host tell //tests/cuda_on_host/simt:watch.h of their accesses.
+ON_HOST_COPTS = ["-include", "tests/cuda_on_host/simt/device.h", "-O1", "-g1"] + select({
+    "//build_defs:clang": ["-fsanitize-coverage=func,trace-loads,trace-stores"],
+    "//conditions:default": [],
+})
+
 def _on_host(label):
     # "//a/b" is short for "//a/b:b".
     name = label if ":" in label else label + ":" + label.split("/")[-1]
@@ -119,7 +125,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly =
         testonly = True,
         srcs = sources,
         hdrs = hdrs,
-        copts = ["-include", "tests/cuda_on_host/simt/device.h", "-O1", "-g1"],
+        copts = ON_HOST_COPTS,
         target_compatible_with = CUDA_HEADERS,
         visibility = visibility,
         deps = deps + ["//tests/cuda_on_host/simt:device"] + [_on_host(dep) for dep in cuda_deps],

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "c10/cuda/capture_mode.h"
 #include "c10/cuda/event_handle.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/guard.h"
@@ -10,11 +11,8 @@
 namespace at::cuda {
 namespace {
 
-bool is_capturing(const CUDAStream& stream) {
-  const CUDAGuard guard(stream.device_index());
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  C10_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
-  return status == cudaStreamCaptureStatusActive;
+bool is_captured(const CUDAStream& stream) {
+  return c10::cuda::capture_status(stream) == c10::cuda::CaptureStatus::Active;
 }
 
 }  // namespace
@@ -38,14 +36,14 @@ void CUDAEvent::record(const CUDAStream& stream) {
   if (!isCreated()) create(stream.device_index());
   TORCH_CHECK(device_index_ == stream.device_index(), "CUDAEvent::record: the event is of device ",
               static_cast<int>(device_index_), " and cannot be recorded on ", stream.unwrap());
-  const bool as_node = external_ && is_capturing(stream);
+  const bool as_node = external_ && is_captured(stream);
   c10::cuda::record_event(event_, stream, as_node ? cudaEventRecordExternal : cudaEventRecordDefault);
   was_recorded_ = true;
 }
 
 void CUDAEvent::block(const CUDAStream& stream) const {
   if (!isCreated()) return;
-  const bool as_node = external_ && is_capturing(stream);
+  const bool as_node = external_ && is_captured(stream);
   c10::cuda::block_on_event(event_, stream, as_node ? cudaEventWaitExternal : cudaEventWaitDefault);
 }
 

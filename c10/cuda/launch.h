@@ -80,6 +80,7 @@ template <class V>
 KD_DEVICE V load_aligned(const void* address) {
 #ifdef KD_CUDA_ON_HOST
   if (reinterpret_cast<uintptr_t>(address) % sizeof(V) != 0) simt::fault("misaligned vector load");
+  simt::watch::load(address, sizeof(V));
 #endif
   return *static_cast<const V*>(address);
 }
@@ -87,6 +88,7 @@ template <class V>
 KD_DEVICE void store_aligned(void* address, const V& value) {
 #ifdef KD_CUDA_ON_HOST
   if (reinterpret_cast<uintptr_t>(address) % sizeof(V) != 0) simt::fault("misaligned vector store");
+  simt::watch::store(address, sizeof(V));
 #endif
   *static_cast<V*>(address) = value;
 }

@@ -29,6 +29,7 @@ struct Options {
   Order order = Order::kForward;
   uint64_t seed = 0;
   bool poison_shared = true;  // shared memory starts as bytes of 0xFF in every block: NaN, or -1
+  bool watch = true;          // races end a launch (watch.h); of kernels that Clang compiled
 };
 // SIMT_ORDER=forward|reverse|random and SIMT_SEED=n are the initial values.
 Options& options();

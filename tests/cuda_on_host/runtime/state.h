@@ -1,0 +1,346 @@
+// What the stand-in knows, for its own sources. One lock guards all of it: every function of the toolkit takes it through api().
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda_on_host/runtime/handles.h"
+#include "tests/cuda_on_host/runtime/standin.h"
+
+namespace cuda_standin {
+
+struct Capture;
+struct Graph;
+struct Node;
+
+// --- memory ---
+
+enum class MemoryKind {
+  kDevice,      // cudaMalloc
+  kPool,        // cudaMallocAsync
+  kMapped,      // cuMemMap
+  kHost,        // cudaHostAlloc
+  kRegistered,  // cudaHostRegister: the program's own
+};
+
+struct Allocation {
+  uint64_t id = 0;
+  MemoryKind kind = MemoryKind::kDevice;
+  int device = 0;
+  char* start = nullptr;
+  size_t bytes = 0;
+  char* pages = nullptr;  // what is mapped for it
+  size_t page_bytes = 0;
+  unsigned flags = 0;                     // of cudaHostAlloc and cudaHostRegister
+  bool usable = true;                     // pool memory: between the turns of its allocation and its release
+  std::vector<int> accessible_from;       // mapped memory: the devices that cuMemSetAccess named
+  cudaMemPool_t pool = nullptr;           // pool memory
+  int imports = 0;                        // how often cudaIpcOpenMemHandle gave it
+  bool on_host() const { return kind == MemoryKind::kHost || kind == MemoryKind::kRegistered; }
+};
+
+using Devices = uint64_t;  // one bit each
+inline Devices bit(int device) { return Devices{1} << device; }
+
+// The allocation that `pointer` lies in, or null.
+Allocation* find_memory(const void* pointer);
+// Whether work of `device` may touch the allocation.
+bool accessible_from(const Allocation& memory, int device);
+// Whether all of the range lies in memory that work of `device` may touch.
+bool accessible(const void* pointer, size_t bytes, int device);
+// Whether the address was given once as device or pinned memory, whatever lies there now.
+bool was_given(const void* pointer);
+// cudaErrorInvalidValue where a range begins in device, pinned or registered memory and does not end there, or begins in device
+// memory that was released.
+cudaError_t check_range(const void* pointer, size_t bytes, const char* call);
+
+// Address space of whole pages with a closed one behind it; never given twice.
+char* reserve_pages(size_t bytes, size_t alignment);
+// New memory of 0xFF.
+Allocation& new_memory(MemoryKind kind, int device, size_t bytes);
+// Takes it back; its addresses stay closed.
+void delete_memory(Allocation& memory);
+// Makes pages of 0xFF, or closes them for good.
+void map_pages(char* pages, size_t bytes, int protection);
+void unmap_pages(char* pages, size_t bytes);
+// Between these two, what work of these devices may touch is open.
+void open_memory(Devices devices);
+void close_memory();
+// Opens or closes one allocation, after a change to it.
+void update_protection(const Allocation& memory);
+// Memory that work will use: it throws DeviceError where that was released in the meantime.
+struct Held {
+  const void* pointer = nullptr;
+  uint64_t id = 0;  // 0 where nothing is known of it
+};
+Held hold(const void* pointer);
+void check_held(const Held& held, const std::string& name);
+void clear_memory();
+size_t free_bytes(int device);
+
+// --- work ---
+
+struct Work {
+  std::string name;
+  WorkKind kind = WorkKind::kMarker;
+  int device = 0;
+  cudaStream_t stream = nullptr;
+  uint64_t bytes = 0;
+  bool in_graph = false;
+  Devices reach = 0;  // of whose memory it may touch besides `device`'s
+  std::function<void()> run = {};
+
+  // The queue's.
+  std::vector<uint64_t> after = {}, followers = {};
+  size_t blockers = 0;
+  uint64_t wanted = 0;
+  bool started = false;
+};
+
+// What work throws to end with an error that stays.
+struct DeviceError {
+  cudaError_t status;
+  std::string text;
+};
+
+uint64_t add_work(Work work, std::vector<uint64_t> after);
+bool is_pending(uint64_t work);
+// Return when all of `works` are done.
+void finish(std::vector<uint64_t> works);
+void finish_device(int device);
+void finish_everything();
+// Runs up to `limit` pieces that are ready.
+void run_some(size_t limit);
+// For queries: whether `work` is done; asking often enough makes it so.
+bool poll(uint64_t work);
+// `job` runs on the thread of host functions.
+void run_on_host_thread(std::function<void()> job);
+// Waits for that thread, and forgets all work.
+void clear_work();
+
+// --- streams and events ---
+
+struct Stream {
+  cudaStream_t handle = nullptr;
+  cudaStream_t name = nullptr;  // what the program calls it
+  int device = 0;
+  unsigned flags = cudaStreamDefault;
+  int priority = 0;
+  unsigned long long id = 0;
+  bool own = true;    // made by the program
+  bool legacy = false;
+  uint64_t last = 0;  // its newest work
+  Capture* capture = nullptr;
+  std::vector<Node*> capture_last;  // what its next node follows
+  bool blocking() const { return !(flags & cudaStreamNonBlocking); }
+};
+
+struct Event {
+  cudaEvent_t handle = nullptr;
+  int device = 0;
+  unsigned flags = 0;
+  bool recorded = false;
+  uint64_t work = 0;
+  std::shared_ptr<double> time;  // of the newest record, in ms; work that writes it may outlive the event
+  bool captured = false;         // last recorded in a stream that was capturing
+  uint64_t capture = 0;          // in this sequence
+  std::vector<Node*> nodes;
+  bool timing() const { return !(flags & cudaEventDisableTiming); }
+};
+
+// Null, with a report, for what is no stream.
+Stream* find_stream(cudaStream_t stream, const char* call);
+Event* find_event(cudaEvent_t event, const char* call);
+// Puts work behind what the stream has, or into the graph that it captures. `id` becomes 0 in the latter case.
+cudaError_t submit(Stream& stream, Work work, uint64_t* id = nullptr, cudaGraphNodeType type = cudaGraphNodeTypeEmpty);
+// What a stream's next piece of work must follow.
+std::vector<uint64_t> stream_dependencies(Stream& stream);
+// Makes `work` the stream's newest.
+void set_last(Stream& stream, uint64_t work);
+
+// --- capture and graphs ---
+
+struct Node {
+  cudaGraphNode_t handle = nullptr;
+  Graph* graph = nullptr;
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  Work work;  // what it does
+  std::vector<Node*> after;
+  const void* function = nullptr;  // of kernels
+  cudaEvent_t event = nullptr;     // of external event nodes
+  std::vector<std::shared_ptr<Node>> child;  // of child graphs
+  std::shared_ptr<struct GraphMemory> memory;  // of allocations and their release
+};
+
+struct UserObject {
+  cudaUserObject_t handle = nullptr;
+  void* pointer = nullptr;
+  cudaHostFn_t destroy = nullptr;
+  int64_t references = 0;
+};
+
+struct Graph {
+  cudaGraph_t handle = nullptr;
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::map<cudaUserObject_t, int64_t> objects;
+  bool capturing = false;  // owned by a capture that has not ended
+};
+
+struct Exec {
+  cudaGraphExec_t handle = nullptr;
+  int device = 0;
+  unsigned long long flags = 0;
+  std::vector<std::unique_ptr<Node>> nodes;  // each behind those that it follows
+  std::map<cudaUserObject_t, int64_t> objects;
+  std::vector<cudaGraphNode_t> sources;  // the graph's node that each was made from
+  uint64_t last = 0;
+};
+
+struct Capture {
+  uint64_t id = 0;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id thread;
+  cudaStream_t origin = nullptr;
+  bool broken = false;
+  Graph* graph = nullptr;
+  std::set<cudaStream_t> streams;
+};
+
+// Invalidates a capture and returns `why`.
+cudaError_t break_capture(Capture& capture, cudaError_t why);
+// What a call that is not safe while a graph is captured says: cudaSuccess, or an error that has invalidated captures.
+cudaError_t check_unsafe();
+// For a call that waits for the whole device, or asks about it.
+cudaError_t check_device_wait(int device);
+// For a call that waits for a stream, or asks about it.
+cudaError_t check_stream_wait(Stream& stream);
+// For work on the legacy stream, which would wait for streams that capture.
+cudaError_t check_legacy(Stream& stream);
+cudaError_t add_node(Stream& stream, Work work, cudaGraphNodeType type);
+Capture* find_capture(uint64_t id);
+void leave_capture(Stream& stream);
+void clear_graphs();
+
+// --- pools ---
+
+struct Pool {
+  cudaMemPool_t handle = nullptr;
+  int device = 0;
+  bool own = true;
+  size_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;
+  uint64_t release_threshold = 0;
+  int follow_events = 1, allow_opportunistic = 1, allow_internal = 1;
+  std::set<int> peers;
+  bool destroyed = false;  // goes when its last memory is gone
+};
+
+void make_default_pools();
+// At a wait: pools give back what they hold above their thresholds.
+void trim_pools(int device);
+cudaError_t release_pool_memory(Allocation& memory);
+
+// --- what a call meets ---
+
+struct Device {
+  size_t used = 0;
+  Stream legacy;
+  std::vector<uint64_t> orphans;  // newest work of streams that were destroyed
+  std::set<int> peers;            // whose memory its work may touch
+  unsigned flags = 0;
+  std::map<int, size_t> limits;
+  cudaMemPool_t default_pool = nullptr, pool = nullptr;
+};
+
+struct State {
+  Options options;
+  uint64_t generation = 0;
+  uint64_t calls = 0;
+  std::string failed_call, misuse;
+  cudaError_t sticky = cudaSuccess;
+  std::mt19937_64 random;
+  double now = 0;  // ms
+  std::vector<Executed> trace;
+  std::vector<Device> devices;
+  std::map<char*, Allocation> memory;  // by its start
+  Devices open = 0;
+  Table<cudaStream_t, Stream> streams;
+  Table<cudaEvent_t, Event> events;
+  Table<cudaGraph_t, Graph> graphs;
+  Table<cudaGraphExec_t, Exec> execs;
+  Table<cudaUserObject_t, UserObject> user_objects;
+  Table<cudaMemPool_t, Pool> pools;
+  std::vector<std::unique_ptr<Capture>> captures;
+  uint64_t next_id = 1;  // of streams, captures, allocations
+  std::map<const void*, int> dynamic_shared_limits;
+};
+State& state();
+
+// Of the calling thread.
+struct ThreadState {
+  uint64_t generation = 0;
+  int device = 0;
+  cudaError_t last_error = cudaSuccess;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::vector<cudaStream_t> own_streams;  // cudaStreamPerThread, by device
+  bool in_work = false, in_host_function = false;
+};
+ThreadState& thread_state();
+
+inline Device& device_state(int device) { return state().devices[static_cast<size_t>(device)]; }
+inline int current_device() { return thread_state().device; }
+inline bool is_device(int device) { return device >= 0 && device < state().options.devices; }
+void add_misuse(const std::string& text);
+
+// Held by a thread any number of times.
+class Lock {
+ public:
+  Lock();
+  ~Lock();
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  // Gives the lock up until some work is done; held once only.
+  static void wait();
+  static void notify();
+};
+
+enum CallRules : unsigned {
+  kPlain = 0,
+  kReleases = 1,    // gives something back
+  kUnsafe = 2,      // prohibited while a graph is captured, by the thread's capture mode
+  kAnywhere = 4,    // answers without a device, and behind an error that stays
+};
+
+class Call {
+ public:
+  Call(const char* name, unsigned rules);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  cudaError_t status() const { return status_; }
+  cudaError_t end(cudaError_t status);
+
+ private:
+  Lock lock_;
+  cudaError_t status_ = cudaSuccess;
+};
+
+// A function of the toolkit: `body` says what it does where nothing keeps it from being done.
+template <class Body>
+cudaError_t api(const char* name, Body&& body, unsigned rules = kPlain) {
+  Call call(name, rules);
+  if (call.status() != cudaSuccess) return call.status();
+  return call.end(std::forward<Body>(body)());
+}
+
+}  // namespace cuda_standin
