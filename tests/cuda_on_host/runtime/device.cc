@@ -171,8 +171,9 @@ cudaError_t cudaSetDevice(int device) {
   return api("cudaSetDevice", [&] {
     if (!is_device(device)) return cudaErrorInvalidDevice;
     thread_state().device = device;
+    device_state(device).active = true;
     return cudaSuccess;
-  });
+  }, kNoContext);
 }
 
 cudaError_t cudaGetDevice(int* device) {
@@ -190,9 +191,10 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags) {
   return api("cudaInitDevice", [&] {
     if (cudaError_t status = check_count(device)) return status;
+    device_state(device).active = true;
     if (flags == cudaInitDeviceFlagsAreValid) device_state(device).flags = device_flags;
     return cudaSuccess;
-  });
+  }, kNoContext);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
@@ -201,7 +203,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
     if (cudaError_t status = check_count(device)) return status;
     *result = properties(device);
     return cudaSuccess;
-  });
+  }, kNoContext);
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
@@ -209,7 +211,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
     if (!value) return cudaErrorInvalidValue;
     if (cudaError_t status = check_count(device)) return status;
     return attribute(which, device, *value) ? cudaSuccess : cudaErrorInvalidValue;
-  });
+  }, kNoContext);
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
@@ -218,7 +220,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
     if (cudaError_t status = check_count(device)) return status;
     std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(device + 1));
     return cudaSuccess;
-  });
+  }, kNoContext);
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
@@ -228,7 +230,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
     if (std::sscanf(text, "%x:%x", &domain, &bus) != 2 || !is_device(static_cast<int>(bus) - 1)) return cudaErrorInvalidDevice;
     *device = static_cast<int>(bus) - 1;
     return cudaSuccess;
-  });
+  }, kNoContext);
 }
 
 cudaError_t cudaDeviceSynchronize() {
@@ -260,7 +262,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     if (least) *least = kLeastPriority;
     if (greatest) *greatest = kGreatestPriority;
     return cudaSuccess;
-  });
+  }, kNoContext);
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {

@@ -58,7 +58,7 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
     simt::run({grid, block, shared, name.c_str()}, call);
   };
   if (cudaError_t status = submit(*stream, std::move(work), nullptr, cudaGraphNodeTypeKernel)) return status;
-  if (stream->capture) stream->capture_last.front()->function = function;
+  if (stream->capture) stream->capture_last.front()->action.function = function;
   return cudaSuccess;
 }
 

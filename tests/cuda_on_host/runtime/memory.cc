@@ -8,6 +8,7 @@ cudaError_t allocate(void** result, size_t bytes) {
   if (!result) return cudaErrorInvalidValue;
   *result = nullptr;
   if (bytes == 0) return cudaSuccess;
+  if (bytes > free_bytes(current_device())) drop_kept_bytes(current_device());
   if (bytes > free_bytes(current_device())) return cudaErrorMemoryAllocation;
   *result = new_memory(MemoryKind::kDevice, current_device(), bytes).start;
   return cudaSuccess;
@@ -60,6 +61,10 @@ cudaError_t cudaFree(void* pointer) {
         Allocation* memory = starts_at(pointer);
         if (!memory || (memory->kind != MemoryKind::kDevice && memory->kind != MemoryKind::kPool)) {
           add_misuse("cudaFree: an address that was not given, or was given back");
+          return cudaErrorInvalidValue;
+        }
+        if (memory->releasing) {
+          add_misuse("cudaFree: memory that cudaFreeAsync was given");
           return cudaErrorInvalidValue;
         }
         if (memory->imports > 0) add_misuse("cudaFree: memory that cudaIpcOpenMemHandle gave and nobody closed");
@@ -179,7 +184,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     attributes->devicePointer = accessible_from(*memory, current_device()) ? address : nullptr;
     attributes->hostPointer = memory->on_host() ? address : nullptr;
     return cudaSuccess;
-  });
+  }, kNoContext);
 }
 
 }  // extern "C"

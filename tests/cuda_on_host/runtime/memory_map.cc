@@ -152,6 +152,7 @@ Allocation& new_memory(MemoryKind kind, int device, size_t bytes) {
   memory.pages = reserve_pages(memory.page_bytes, kPage);
   if (!memory.pages) die("cuda_standin: mmap");
   memory.start = memory.pages + memory.page_bytes - block;
+  memory.usable = kind != MemoryKind::kPool;
   map_pages(memory.pages, memory.page_bytes, protection(memory, state().open));
   ASAN_POISON_MEMORY_REGION(memory.pages, memory.page_bytes);
   ASAN_UNPOISON_MEMORY_REGION(memory.start, memory.bytes);
@@ -165,10 +166,11 @@ void delete_memory(Allocation& memory) {
     device_state(memory.device).used -= round_up(std::max<size_t>(memory.bytes, 1), kAlignment);
   }
   if (memory.kind != MemoryKind::kRegistered) {
-    ASAN_POISON_MEMORY_REGION(memory.pages, memory.page_bytes);
+    if (memory.kind != MemoryKind::kMapped) ASAN_POISON_MEMORY_REGION(memory.pages, memory.page_bytes);
     unmap_pages(memory.pages, memory.page_bytes);
   }
-  state().memory.erase(memory.start);
+  char* const start = memory.start;
+  state().memory.erase(start);
 }
 
 void update_protection(const Allocation& memory) {
@@ -185,7 +187,7 @@ void clear_memory() {
 }
 
 size_t free_bytes(int device) {
-  const size_t total = state().options.memory_bytes, used = device_state(device).used;
+  const size_t total = state().options.memory_bytes, used = device_state(device).used + kept_bytes(device);
   return total > used ? total - used : 0;
 }
 

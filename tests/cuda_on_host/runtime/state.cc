@@ -18,9 +18,8 @@ thread_local int lock_depth = 0;
 
 void start_over(const Options& options) {
   static uint64_t generations = 0;
-  static uint64_t ids = 1;  // a stream or capture of an earlier generation never looks like one of this
   State& s = state();
-  ids = s.next_id;
+  const uint64_t ids = s.next_id;  // a stream or capture of an earlier generation never looks like one of this
   s = State();
   s.next_id = ids;
   s.options = options;
@@ -79,7 +78,7 @@ void Lock::notify() { changed().notify_all(); }
 
 void add_misuse(const std::string& text) { state().misuse += text + "\n"; }
 
-Call::Call(const char* name, unsigned rules) {
+Call::Call(const char* name, unsigned rules) : driver_((rules & kDriver) != 0) {
   State& s = state();
   const ThreadState& thread = thread_state();
   if (thread.in_work || thread.in_host_function) {
@@ -96,6 +95,7 @@ Call::Call(const char* name, unsigned rules) {
     if (status_ == cudaSuccess && s.options.execution == Execution::kRandom) run_some(s.random() % 3);
     if (status_ == cudaSuccess) status_ = s.sticky;
     if (status_ == cudaSuccess && (rules & kUnsafe)) status_ = check_unsafe();
+    if (status_ == cudaSuccess && !(rules & kNoContext)) device_state(current_device()).active = true;
   }
   if (status_ != cudaSuccess) end(status_);
 }
@@ -103,7 +103,7 @@ Call::Call(const char* name, unsigned rules) {
 Call::~Call() { close_memory(); }
 
 cudaError_t Call::end(cudaError_t status) {
-  if (status != cudaSuccess && status != cudaErrorNotReady) thread_state().last_error = status;
+  if (status != cudaSuccess && !driver_) thread_state().last_error = status;
   return status;
 }
 
@@ -112,6 +112,7 @@ void reset(const Options& options) {
   clear_work();
   clear_graphs();
   clear_memory();
+  clear_virtual_memory();
   start_over(options);
 }
 
@@ -163,6 +164,7 @@ Live live() {
   const State& s = state();
   Live found;
   for (const auto& [start, memory] : s.memory) {
+    if (memory.in_graph) continue;  // goes with the graph
     switch (memory.kind) {
       case MemoryKind::kDevice:
       case MemoryKind::kPool:
@@ -180,6 +182,8 @@ Live live() {
   found.graphs = s.graphs.size();
   found.execs = s.execs.size();
   found.user_objects = s.user_objects.size();
+  found.reservations = s.reservations.size();
+  for (const auto& [handle, physical] : s.physical) found.physical += physical.references > 0;
   return found;
 }
 

@@ -46,6 +46,10 @@ struct Allocation {
   bool usable = true;                     // pool memory: between the turns of its allocation and its release
   std::vector<int> accessible_from;       // mapped memory: the devices that cuMemSetAccess named
   cudaMemPool_t pool = nullptr;           // pool memory
+  std::weak_ptr<struct GraphMemory> graph;  // memory that a graph allocates
+  bool in_graph = false;
+  uint64_t physical = 0;                  // mapped memory: its handle
+  bool releasing = false;                 // pool memory: cudaFreeAsync has been called
   int imports = 0;                        // how often cudaIpcOpenMemHandle gave it
   bool on_host() const { return kind == MemoryKind::kHost || kind == MemoryKind::kRegistered; }
 };
@@ -143,19 +147,26 @@ struct Stream {
   uint64_t last = 0;  // its newest work
   Capture* capture = nullptr;
   std::vector<Node*> capture_last;  // what its next node follows
+  std::vector<cudaGraphNode_t> capture_handles;  // the same, as cudaStreamGetCaptureInfo gave it
+  std::vector<cudaGraphEdgeData> capture_edges;
   bool blocking() const { return !(flags & cudaStreamNonBlocking); }
 };
 
+// What an event was last recorded behind. Two processes' events may share one.
+struct Record {
+  bool done_once = false;
+  uint64_t work = 0;
+  std::shared_ptr<double> time;  // in ms; work that writes it may outlive the event
+  bool captured = false;         // last recorded in a stream that was capturing
+  uint64_t capture = 0;          // in this sequence
+  std::vector<Node*> nodes;
+};
 struct Event {
   cudaEvent_t handle = nullptr;
   int device = 0;
   unsigned flags = 0;
-  bool recorded = false;
-  uint64_t work = 0;
-  std::shared_ptr<double> time;  // of the newest record, in ms; work that writes it may outlive the event
-  bool captured = false;         // last recorded in a stream that was capturing
-  uint64_t capture = 0;          // in this sequence
-  std::vector<Node*> nodes;
+  uint64_t id = 0;
+  std::shared_ptr<Record> record = std::make_shared<Record>();
   bool timing() const { return !(flags & cudaEventDisableTiming); }
 };
 
@@ -163,7 +174,8 @@ struct Event {
 Stream* find_stream(cudaStream_t stream, const char* call);
 Event* find_event(cudaEvent_t event, const char* call);
 // Puts work behind what the stream has, or into the graph that it captures. `id` becomes 0 in the latter case.
-cudaError_t submit(Stream& stream, Work work, uint64_t* id = nullptr, cudaGraphNodeType type = cudaGraphNodeTypeEmpty);
+cudaError_t submit(Stream& stream, Work work, uint64_t* id = nullptr,
+                   cudaGraphNodeType type = cudaGraphNodeTypeEmpty);
 // What a stream's next piece of work must follow.
 std::vector<uint64_t> stream_dependencies(Stream& stream);
 // Makes `work` the stream's newest.
@@ -171,16 +183,36 @@ void set_last(Stream& stream, uint64_t work);
 
 // --- capture and graphs ---
 
+// Memory that a graph allocates: its address is fixed when it is captured. It goes with the last node that names it.
+struct GraphMemory {
+  char* start = nullptr;
+  uint64_t id = 0;
+  bool unfreed = false;  // allocated by a launch, and not released since
+  GraphMemory() = default;
+  ~GraphMemory();
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+};
+
+// What a node does.
+struct Action {
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  Work work = {};
+  const void* function = nullptr;  // of kernels
+  cudaEvent_t event = nullptr;     // of external event nodes
+  std::shared_ptr<GraphMemory> memory = {};  // of allocations and their release
+};
+struct ExecNode {
+  Action action;
+  std::vector<size_t> after;  // nodes before it
+};
+
 struct Node {
   cudaGraphNode_t handle = nullptr;
   Graph* graph = nullptr;
-  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-  Work work;  // what it does
+  Action action;
   std::vector<Node*> after;
-  const void* function = nullptr;  // of kernels
-  cudaEvent_t event = nullptr;     // of external event nodes
-  std::vector<std::shared_ptr<Node>> child;  // of child graphs
-  std::shared_ptr<struct GraphMemory> memory;  // of allocations and their release
+  std::vector<ExecNode> child;  // of a graph within the graph
 };
 
 struct UserObject {
@@ -199,12 +231,10 @@ struct Graph {
 
 struct Exec {
   cudaGraphExec_t handle = nullptr;
-  int device = 0;
   unsigned long long flags = 0;
-  std::vector<std::unique_ptr<Node>> nodes;  // each behind those that it follows
+  std::vector<ExecNode> nodes;
   std::map<cudaUserObject_t, int64_t> objects;
-  std::vector<cudaGraphNode_t> sources;  // the graph's node that each was made from
-  uint64_t last = 0;
+  uint64_t last = 0;  // the end of its newest launch
 };
 
 struct Capture {
@@ -227,9 +257,12 @@ cudaError_t check_device_wait(int device);
 cudaError_t check_stream_wait(Stream& stream);
 // For work on the legacy stream, which would wait for streams that capture.
 cudaError_t check_legacy(Stream& stream);
-cudaError_t add_node(Stream& stream, Work work, cudaGraphNodeType type);
+// Adds to the graph that `stream` captures.
+cudaError_t add_node(Stream& stream, Action action, Node** made = nullptr);
 Capture* find_capture(uint64_t id);
 void leave_capture(Stream& stream);
+Graph& new_graph();
+void delete_graph(Graph& graph);
 void clear_graphs();
 
 // --- pools ---
@@ -240,19 +273,39 @@ struct Pool {
   bool own = true;
   size_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;
   uint64_t release_threshold = 0;
-  int follow_events = 1, allow_opportunistic = 1, allow_internal = 1;
-  std::set<int> peers;
-  bool destroyed = false;  // goes when its last memory is gone
+  int follow_events = 1, opportunistic = 1, internal_dependencies = 1;
+  std::set<int> peers;  // devices that may touch its memory besides its own
 };
 
 void make_default_pools();
+// Graph memory can be touched between these two calls.
+void set_graph_memory(const GraphMemory& memory, bool usable);
+// Bytes that pools keep and that no allocation uses.
+size_t kept_bytes(int device);
+// Gives them back to the device, for an allocation that would not fit.
+void drop_kept_bytes(int device);
 // At a wait: pools give back what they hold above their thresholds.
 void trim_pools(int device);
 cudaError_t release_pool_memory(Allocation& memory);
 
+// --- the driver's virtual memory ---
+
+struct Physical {
+  int device = 0;
+  size_t bytes = 0;
+  int file = -1;
+  int references = 1;  // of handles
+  int mappings = 0;
+};
+struct Reservation {
+  size_t bytes = 0;
+};
+void clear_virtual_memory();
+
 // --- what a call meets ---
 
 struct Device {
+  bool active = false;  // it has a context
   size_t used = 0;
   Stream legacy;
   std::vector<uint64_t> orphans;  // newest work of streams that were destroyed
@@ -277,10 +330,14 @@ struct State {
   Table<cudaStream_t, Stream> streams;
   Table<cudaEvent_t, Event> events;
   Table<cudaGraph_t, Graph> graphs;
+  std::map<cudaGraphNode_t, Node*> nodes;
   Table<cudaGraphExec_t, Exec> execs;
   Table<cudaUserObject_t, UserObject> user_objects;
   Table<cudaMemPool_t, Pool> pools;
   std::vector<std::unique_ptr<Capture>> captures;
+  std::map<uint64_t, Physical> physical;         // by handle
+  std::map<char*, Reservation> reservations;
+  std::map<uint64_t, std::weak_ptr<Record>> exported_events;
   uint64_t next_id = 1;  // of streams, captures, allocations
   std::map<const void*, int> dynamic_shared_limits;
 };
@@ -319,6 +376,8 @@ enum CallRules : unsigned {
   kReleases = 1,    // gives something back
   kUnsafe = 2,      // prohibited while a graph is captured, by the thread's capture mode
   kAnywhere = 4,    // answers without a device, and behind an error that stays
+  kNoContext = 8,   // leaves the current device as untouched as it was
+  kDriver = 16,     // of the driver: cudaGetLastError knows nothing of it
 };
 
 class Call {
@@ -333,6 +392,7 @@ class Call {
  private:
   Lock lock_;
   cudaError_t status_ = cudaSuccess;
+  bool driver_ = false;
 };
 
 // A function of the toolkit: `body` says what it does where nothing keeps it from being done.

@@ -42,13 +42,14 @@ cudaError_t create_event(cudaEvent_t* result, unsigned flags) {
   auto made = std::make_unique<Event>();
   made->device = current_device();
   made->flags = flags;
+  made->id = state().next_id++;
   *result = state().events.add(std::move(made));
   return cudaSuccess;
 }
 
 // A captured event cannot be asked about or waited for.
 cudaError_t refuse_captured(const Event& event) {
-  Capture* capture = find_capture(event.capture);
+  Capture* capture = find_capture(event.record->capture);
   return capture ? break_capture(*capture, cudaErrorCapturedEvent) : cudaErrorCapturedEvent;
 }
 
@@ -60,31 +61,29 @@ cudaError_t record(cudaEvent_t named_event, cudaStream_t named_stream, unsigned 
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
   if (cudaError_t status = check_legacy(*stream)) return status;
   if (stream->capture && (flags & cudaEventRecordExternal)) {
-    if (cudaError_t status = add_node(*stream, {.name = "event record"}, cudaGraphNodeTypeEventRecord)) return status;
-    stream->capture_last.front()->event = named_event;
-    return cudaSuccess;
+    return add_node(*stream, {.type = cudaGraphNodeTypeEventRecord, .work = {.name = "event record", .device = stream->device}, .event = named_event});
   }
   if (stream->capture) {
     if (stream->capture->broken) return cudaErrorStreamCaptureInvalidated;
-    event->captured = true;
-    event->capture = stream->capture->id;
-    event->nodes = stream->capture_last;
+    event->record->captured = true;
+    event->record->capture = stream->capture->id;
+    event->record->nodes = stream->capture_last;
     return cudaSuccess;
   }
   if (flags & cudaEventRecordExternal) return cudaErrorIllegalState;
   auto time = std::make_shared<double>(0);
   uint64_t id = 0;
   if (cudaError_t status = submit(*stream, {.name = "event record", .run = [time] { *time = state().now; }}, &id)) return status;
-  event->captured = false;
-  event->recorded = true;
-  event->nodes.clear();
-  event->time = std::move(time);
-  event->work = id;
+  event->record->captured = false;
+  event->record->done_once = true;
+  event->record->nodes.clear();
+  event->record->time = std::move(time);
+  event->record->work = id;
   return cudaSuccess;
 }
 
 cudaError_t wait_for_captured(Stream& stream, const Event& event) {
-  Capture* capture = find_capture(event.capture);
+  Capture* capture = find_capture(event.record->capture);
   if (!capture) {  // its sequence has ended
     return stream.capture ? break_capture(*stream.capture, cudaErrorStreamCaptureIsolation) : cudaErrorCapturedEvent;
   }
@@ -99,7 +98,7 @@ cudaError_t wait_for_captured(Stream& stream, const Event& event) {
     stream.capture_last.clear();
     capture->streams.insert(stream.handle);
   }
-  for (Node* node : event.nodes) {
+  for (Node* node : event.record->nodes) {
     if (std::find(stream.capture_last.begin(), stream.capture_last.end(), node) == stream.capture_last.end()) stream.capture_last.push_back(node);
   }
   return cudaSuccess;
@@ -111,20 +110,18 @@ cudaError_t wait_for(cudaStream_t named_stream, cudaEvent_t named_event, unsigne
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
   if (flags & ~static_cast<unsigned>(cudaEventWaitExternal)) return cudaErrorInvalidValue;
   if (stream->capture && (flags & cudaEventWaitExternal)) {
-    if (cudaError_t status = add_node(*stream, {.name = "event wait"}, cudaGraphNodeTypeWaitEvent)) return status;
-    stream->capture_last.front()->event = named_event;
-    return cudaSuccess;
+    return add_node(*stream, {.type = cudaGraphNodeTypeWaitEvent, .work = {.name = "event wait", .device = stream->device}, .event = named_event});
   }
-  if (event->captured) return wait_for_captured(*stream, *event);
+  if (event->record->captured) return wait_for_captured(*stream, *event);
   if (flags & cudaEventWaitExternal) return cudaErrorIllegalState;
   if (stream->capture) {
     if (stream->capture->broken) return cudaErrorStreamCaptureInvalidated;
-    return event->recorded ? break_capture(*stream->capture, cudaErrorStreamCaptureIsolation) : cudaSuccess;
+    return event->record->done_once ? break_capture(*stream->capture, cudaErrorStreamCaptureIsolation) : cudaSuccess;
   }
   if (cudaError_t status = check_legacy(*stream)) return status;
-  if (!event->recorded) return cudaSuccess;
+  if (!event->record->done_once) return cudaSuccess;
   std::vector<uint64_t> after = stream_dependencies(*stream);
-  after.push_back(event->work);
+  after.push_back(event->record->work);
   set_last(*stream, add_work({.name = "event wait", .device = stream->device, .stream = stream->name}, std::move(after)));
   return cudaSuccess;
 }
@@ -168,7 +165,7 @@ cudaError_t submit(Stream& stream, Work work, uint64_t* id, cudaGraphNodeType ty
   if (id) *id = 0;
   work.device = stream.device;
   work.stream = stream.name;
-  if (stream.capture) return add_node(stream, std::move(work), type);
+  if (stream.capture) return add_node(stream, {.type = type, .work = std::move(work)});
   if (cudaError_t status = check_legacy(stream)) return status;
   const uint64_t made = add_work(std::move(work), stream_dependencies(stream));
   if (id) *id = made;
@@ -315,9 +312,9 @@ cudaError_t cudaEventQuery(cudaEvent_t named) {
   return api("cudaEventQuery", [&] {
     Event* event = find_event(named, "cudaEventQuery");
     if (!event) return cudaErrorInvalidResourceHandle;
-    if (event->captured) return refuse_captured(*event);
+    if (event->record->captured) return refuse_captured(*event);
     if (cudaError_t status = check_unsafe()) return status;
-    const bool done = poll(event->work);
+    const bool done = poll(event->record->work);
     if (state().sticky != cudaSuccess) return state().sticky;
     return done ? cudaSuccess : cudaErrorNotReady;
   });
@@ -327,9 +324,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t named) {
   return api("cudaEventSynchronize", [&] {
     Event* event = find_event(named, "cudaEventSynchronize");
     if (!event) return cudaErrorInvalidResourceHandle;
-    if (event->captured) return refuse_captured(*event);
+    if (event->record->captured) return refuse_captured(*event);
     if (cudaError_t status = check_unsafe()) return status;
-    finish({event->work});
+    finish({event->record->work});
     trim_pools(event->device);
     return state().sticky;
   });
@@ -341,11 +338,11 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t named_start, c
     Event *start = find_event(named_start, "cudaEventElapsedTime"), *end = find_event(named_end, "cudaEventElapsedTime");
     if (!start || !end) return cudaErrorInvalidResourceHandle;
     for (Event* event : {start, end}) {
-      if (event->captured) return refuse_captured(*event);
+      if (event->record->captured) return refuse_captured(*event);
     }
-    if (!start->timing() || !end->timing() || !start->recorded || !end->recorded) return cudaErrorInvalidResourceHandle;
-    if (is_pending(start->work) || is_pending(end->work)) return cudaErrorNotReady;
-    *milliseconds = static_cast<float>(*end->time - *start->time);
+    if (!start->timing() || !end->timing() || !start->record->done_once || !end->record->done_once) return cudaErrorInvalidResourceHandle;
+    if (is_pending(start->record->work) || is_pending(end->record->work)) return cudaErrorNotReady;
+    *milliseconds = static_cast<float>(*end->record->time - *start->record->time);
     return cudaSuccess;
   });
 }
