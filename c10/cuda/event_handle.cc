@@ -30,10 +30,14 @@ cudaEvent_t create_event(DeviceIndex device, unsigned flags) {
 }
 
 void destroy_event(cudaEvent_t event, DeviceIndex device) noexcept {
+  OptionalCUDAGuard guard;
   try {
-    const CUDAGuard guard(device);
+    guard.set_index(device);  // so that the call makes no context elsewhere; it needs none
+  } catch (...) {
+  }
+  try {
     C10_CUDA_CHECK_WARN(cudaEventDestroy(event));
-  } catch (...) {  // the device is lost, and the event with it
+  } catch (...) {  // a warning handler's
   }
 }
 
