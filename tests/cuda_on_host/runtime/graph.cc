@@ -7,8 +7,6 @@
 namespace cuda_standin {
 namespace {
 
-using Objects = std::map<cudaUserObject_t, int64_t>;
-
 void release_object(cudaUserObject_t handle, int64_t count) {
   UserObject* object = state().user_objects.find(handle);
   if (!object) return;
@@ -76,8 +74,7 @@ cudaError_t instantiate(cudaGraphExec_t* result, cudaGraph_t named, unsigned lon
       }
     }
   }
-  exec->objects = graph->objects;
-  retain_objects(exec->objects);
+  exec->objects = std::make_shared<ObjectReferences>(graph->objects);
   *result = state().execs.add(std::move(exec));
   return cudaSuccess;
 }
@@ -135,20 +132,14 @@ cudaError_t launch(cudaGraphExec_t named_exec, cudaStream_t named_stream) {
     if (event && node.action.type == cudaGraphNodeTypeEventRecord) event->record->work = works.back();
   }
   works.insert(works.end(), before.begin(), before.end());
-  exec->last = add_work({.name = "graph", .device = stream->device, .stream = stream->name}, std::move(works));
+  Work end{.name = "graph", .device = stream->device, .stream = stream->name, .run = [objects = exec->objects] {}};
+  exec->last = add_work(std::move(end), std::move(works));
   set_last(*stream, exec->last);
   return cudaSuccess;
 }
 
 cudaError_t destroy_exec(cudaGraphExec_t named) {
-  Exec* exec = find_exec(named, "cudaGraphExecDestroy");
-  if (!exec) return cudaErrorInvalidValue;
-  // Launches that have not ended keep what they need.
-  if (is_pending(exec->last)) {
-    add_work({.name = "graph destroyed", .run = [objects = exec->objects] { release_objects(objects); }}, {exec->last});
-  } else {
-    release_objects(exec->objects);
-  }
+  if (!find_exec(named, "cudaGraphExecDestroy")) return cudaErrorInvalidValue;
   state().execs.erase(named);
   return cudaSuccess;
 }
@@ -181,8 +172,7 @@ cudaError_t update(cudaGraphExec_t named_exec, cudaGraph_t named_graph, cudaGrap
     }
   }
   exec->nodes = std::move(nodes);
-  retain_objects(graph->objects);
-  release_objects(std::exchange(exec->objects, graph->objects));
+  exec->objects = std::make_shared<ObjectReferences>(graph->objects);
   result->result = cudaGraphExecUpdateSuccess;
   return cudaSuccess;
 }
@@ -259,6 +249,9 @@ cudaError_t clone(cudaGraph_t* result, cudaGraph_t named) {
 bool is_count(unsigned count) { return count > 0 && count <= 2147483647u; }
 
 }  // namespace
+
+ObjectReferences::ObjectReferences(const Objects& retained) : objects(retained) { retain_objects(objects); }
+ObjectReferences::~ObjectReferences() { release_objects(objects); }
 
 GraphMemory::~GraphMemory() {
   if (Allocation* memory = find_memory(start); memory && memory->id == id) delete_memory(*memory);

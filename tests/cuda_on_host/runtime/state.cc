@@ -109,6 +109,7 @@ cudaError_t Call::end(cudaError_t status) {
 
 void reset(const Options& options) {
   Lock lock;
+  state().user_objects.clear();  // nobody calls their destructors any more
   clear_work();
   clear_graphs();
   clear_memory();

@@ -222,10 +222,20 @@ struct UserObject {
   int64_t references = 0;
 };
 
+using Objects = std::map<cudaUserObject_t, int64_t>;  // and how many references
+// References that are given back with the last that shares them: an executable graph and its launches that have not ended.
+struct ObjectReferences {
+  Objects objects;
+  explicit ObjectReferences(const Objects& retained);
+  ~ObjectReferences();
+  ObjectReferences(const ObjectReferences&) = delete;
+  ObjectReferences& operator=(const ObjectReferences&) = delete;
+};
+
 struct Graph {
   cudaGraph_t handle = nullptr;
   std::vector<std::unique_ptr<Node>> nodes;
-  std::map<cudaUserObject_t, int64_t> objects;
+  Objects objects;
   bool capturing = false;  // owned by a capture that has not ended
 };
 
@@ -233,7 +243,7 @@ struct Exec {
   cudaGraphExec_t handle = nullptr;
   unsigned long long flags = 0;
   std::vector<ExecNode> nodes;
-  std::map<cudaUserObject_t, int64_t> objects;
+  std::shared_ptr<ObjectReferences> objects;
   uint64_t last = 0;  // the end of its newest launch
 };
 
