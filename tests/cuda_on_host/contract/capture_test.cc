@@ -118,9 +118,9 @@ TEST_P(CudaCapture, UnsafeCallsDependOnModes) {
     bool allowed_here, allowed_there;
   };
   const Case cases[] = {
-      {kGlobal, kGlobal, kGlobal, false, false},       {kGlobal, kRelaxed, kRelaxed, true, true},
+      {kGlobal, kGlobal, kGlobal, false, false},          {kGlobal, kRelaxed, kRelaxed, true, true},
       {kGlobal, kThreadLocal, kThreadLocal, false, true}, {kThreadLocal, kGlobal, kGlobal, false, true},
-      {kThreadLocal, kRelaxed, kGlobal, true, true},   {kRelaxed, kGlobal, kGlobal, true, true},
+      {kThreadLocal, kRelaxed, kGlobal, true, true},      {kRelaxed, kGlobal, kGlobal, true, true},
       {kRelaxed, kThreadLocal, kThreadLocal, true, true},
   };
   cudaStream_t stream = new_stream();
@@ -272,7 +272,8 @@ TEST_P(CudaCapture, CanBeAskedAbout) {
   size_t count = 99;
   EXPECT_OK(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &nodes, nullptr, &count));
   EXPECT_EQ(status, cudaStreamCaptureStatusNone);
-  EXPECT_CUDA(cudaErrorIllegalState, cudaStreamUpdateCaptureDependencies(stream, nullptr, nullptr, 0, cudaStreamSetCaptureDependencies));
+  EXPECT_CUDA(cudaErrorIllegalState,
+              cudaStreamUpdateCaptureDependencies(stream, nullptr, nullptr, 0, cudaStreamSetCaptureDependencies));
   ASSERT_OK(cudaStreamBeginCapture(stream, kGlobal));
   EXPECT_OK(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &nodes, nullptr, &count));
   EXPECT_EQ(status, cudaStreamCaptureStatusActive);

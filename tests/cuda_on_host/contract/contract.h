@@ -1,5 +1,5 @@
-// What the toolkit documents, as tests that run on a device and on its stand-in: whatever one of them does otherwise than here, programs
-// may not rely on. On the host every test runs under each execution.
+// What the toolkit documents, as tests that run on a device and on its stand-in: whatever one of them does otherwise
+// than here, programs may not rely on. On the host every test runs under each execution.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -46,7 +46,9 @@ class Contract : public ::testing::TestWithParam<int> {
 #endif
   }
   // For tests that do what is answered with an error, but should not be done.
-  void misuses() { misuses_ = true; }
+  void misuses() {
+    misuses_ = true;
+  }
 
   int* device_ints(size_t count) {
     void* pointer = nullptr;
@@ -96,12 +98,12 @@ class Gate {
 };
 
 #ifdef KD_CUDA_ON_HOST
-#define KD_CONTRACT(suite)             \
-  using suite = contract::Contract;    \
+#define KD_CONTRACT(suite)          \
+  using suite = contract::Contract; \
   INSTANTIATE_TEST_SUITE_P(Executions, suite, ::testing::Range(0, 5))
 #else
-#define KD_CONTRACT(suite)             \
-  using suite = contract::Contract;    \
+#define KD_CONTRACT(suite)          \
+  using suite = contract::Contract; \
   INSTANTIATE_TEST_SUITE_P(Device, suite, ::testing::Values(0))
 #endif
 

@@ -99,7 +99,8 @@ TEST_P(CudaDevice, ErrorsHaveNamesAndTexts) {
   EXPECT_STREQ(cudaGetErrorString(cudaErrorMemoryAllocation), "out of memory");
   EXPECT_STREQ(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument");
   EXPECT_STREQ(cudaGetErrorString(cudaErrorIllegalAddress), "an illegal memory access was encountered");
-  EXPECT_STREQ(cudaGetErrorString(cudaErrorStreamCaptureUnsupported), "operation not permitted when stream is capturing");
+  EXPECT_STREQ(cudaGetErrorString(cudaErrorStreamCaptureUnsupported),
+               "operation not permitted when stream is capturing");
   EXPECT_STREQ(cudaGetErrorString(cudaErrorNotReady), "device not ready");
   EXPECT_STREQ(cudaGetErrorName(static_cast<cudaError_t>(12345)), "unrecognized error code");
 }

@@ -89,7 +89,8 @@ TEST_P(CudaGraph, HasANodeForEachPieceOfWork) {
     EXPECT_OK(cudaMemsetAsync(a, 0, 16, stream));
     EXPECT_OK(contract::set(a, 1, 2, stream));
     EXPECT_OK(cudaMemcpyAsync(pinned, a, 16, cudaMemcpyDeviceToHost, stream));
-    EXPECT_OK(cudaLaunchHostFunc(stream, [](void* data) { static_cast<int*>(data)[3] = 9; }, pinned));
+    EXPECT_OK(cudaLaunchHostFunc(
+        stream, [](void* data) { static_cast<int*>(data)[3] = 9; }, pinned));
   });
   cudaGraphNode_t nodes[6] = {};
   size_t count = 6;
@@ -102,7 +103,9 @@ TEST_P(CudaGraph, HasANodeForEachPieceOfWork) {
     ASSERT_OK(cudaGraphNodeGetType(nodes[i], &type));
     ++types[type];
   }
-  for (cudaGraphNodeType type : {cudaGraphNodeTypeMemset, cudaGraphNodeTypeKernel, cudaGraphNodeTypeMemcpy, cudaGraphNodeTypeHost}) EXPECT_EQ(types[type], 1);
+  for (cudaGraphNodeType type :
+       {cudaGraphNodeTypeMemset, cudaGraphNodeTypeKernel, cudaGraphNodeTypeMemcpy, cudaGraphNodeTypeHost})
+    EXPECT_EQ(types[type], 1);
   cudaGraphExec_t exec = instantiate(graph);
   EXPECT_OK(cudaGraphLaunch(exec, stream));
   EXPECT_OK(cudaStreamSynchronize(stream));
@@ -132,7 +135,8 @@ TEST_P(CudaGraph, ReadsArgumentsWhenCapturedAndMemoryWhenLaunched) {
   int *a = device_ints(1), *pinned = pinned_ints(1);
   cudaStream_t stream = new_stream();
   pinned[0] = 1;
-  cudaGraph_t graph = capture(stream, [&] { EXPECT_OK(cudaMemcpyAsync(a, pinned, 4, cudaMemcpyHostToDevice, stream)); });
+  cudaGraph_t graph =
+      capture(stream, [&] { EXPECT_OK(cudaMemcpyAsync(a, pinned, 4, cudaMemcpyHostToDevice, stream)); });
   cudaGraphExec_t exec = instantiate(graph);
   for (int value : {5, 6}) {
     pinned[0] = value;
@@ -244,7 +248,8 @@ class Counted {
  public:
   explicit Counted(unsigned references = 1) {
     EXPECT_OK(cudaUserObjectCreate(
-        &handle, &count_, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, references, cudaUserObjectNoDestructorSync));
+        &handle, &count_, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, references,
+        cudaUserObjectNoDestructorSync));
   }
   // Destructors run on a thread of the driver.
   void expect_destroyed() {
@@ -266,7 +271,8 @@ TEST_P(CudaGraph, UserObjectsGoWithTheirLastReference) {
   EXPECT_OK(cudaUserObjectRelease(object.handle, 1));
   object.expect_destroyed();
   cudaUserObject_t none = nullptr;
-  EXPECT_CUDA(cudaErrorInvalidValue, cudaUserObjectCreate(&none, nullptr, [](void*) {}, 1, 0));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaUserObjectCreate(
+                                         &none, nullptr, [](void*) {}, 1, 0));
   (void)cudaGetLastError();
 }
 

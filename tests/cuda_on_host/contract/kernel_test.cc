@@ -101,10 +101,13 @@ TEST_P(CudaKernel, OccupancyFollowsThreadsAndSharedMemory) {
   };
   EXPECT_EQ(blocks(1024, 0), p.maxThreadsPerMultiProcessor / 1024);
   EXPECT_EQ(blocks(32, 0), p.maxBlocksPerMultiProcessor);
-  EXPECT_EQ(blocks(64, 40 << 10), static_cast<int>(p.sharedMemPerMultiprocessor / ((40 << 10) + p.reservedSharedMemPerBlock)));
+  EXPECT_EQ(blocks(64, 40 << 10),
+            static_cast<int>(p.sharedMemPerMultiprocessor / ((40 << 10) + p.reservedSharedMemPerBlock)));
   int count = 0;
-  EXPECT_CUDA(cudaErrorInvalidValue, cudaOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, contract::set_function(), 32, 0));
-  EXPECT_OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&count, contract::set_function(), 1024, 0, cudaOccupancyDefault));
+  EXPECT_CUDA(cudaErrorInvalidValue,
+              cudaOccupancyMaxActiveBlocksPerMultiprocessor(nullptr, contract::set_function(), 32, 0));
+  EXPECT_OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&count, contract::set_function(), 1024, 0,
+                                                                   cudaOccupancyDefault));
   EXPECT_EQ(count, p.maxThreadsPerMultiProcessor / 1024);
   (void)cudaGetLastError();
   EXPECT_OK(cudaDeviceSynchronize());

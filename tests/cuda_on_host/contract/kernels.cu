@@ -19,11 +19,17 @@ __global__ void add_kernel(int* to, const int* a, const int* b, int64_t count) {
   if (i < count) to[i] = a[i] + b[i];
 }
 
-__global__ void append_kernel(int* to, int digit) { *to = *to * 10 + digit; }
+__global__ void append_kernel(int* to, int digit) {
+  *to = *to * 10 + digit;
+}
 
-__global__ void trap_kernel() { __trap(); }
+__global__ void trap_kernel() {
+  __trap();
+}
 
-unsigned blocks(int64_t count) { return static_cast<unsigned>((count + 63) / 64); }
+unsigned blocks(int64_t count) {
+  return static_cast<unsigned>((count + 63) / 64);
+}
 
 }  // namespace
 
@@ -39,13 +45,17 @@ cudaError_t append(int* to, int digit, cudaStream_t stream) {
   return launch("contract_append", append_kernel, {.grid = 1, .block = 1, .stream = stream}, to, digit);
 }
 
-cudaError_t trap(cudaStream_t stream) { return launch("contract_trap", trap_kernel, {.grid = 1, .block = 1, .stream = stream}); }
-
-cudaError_t set_in_shape(int* to, int value, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream) {
-  return launch("contract_set", set_kernel, {.grid = grid, .block = block, .shared_bytes = shared_bytes, .stream = stream}, to, value,
-                int64_t{1});
+cudaError_t trap(cudaStream_t stream) {
+  return launch("contract_trap", trap_kernel, {.grid = 1, .block = 1, .stream = stream});
 }
 
-const void* set_function() { return reinterpret_cast<const void*>(set_kernel); }
+cudaError_t set_in_shape(int* to, int value, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream) {
+  return launch("contract_set", set_kernel,
+                {.grid = grid, .block = block, .shared_bytes = shared_bytes, .stream = stream}, to, value, int64_t{1});
+}
+
+const void* set_function() {
+  return reinterpret_cast<const void*>(set_kernel);
+}
 
 }  // namespace contract

@@ -58,7 +58,8 @@ struct Memory {
   Memory() {
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    EXPECT_EQ(DRIVER(cuMemGetAllocationGranularity)(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), CUDA_SUCCESS);
+    EXPECT_EQ(DRIVER(cuMemGetAllocationGranularity)(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+              CUDA_SUCCESS);
   }
   CUdeviceptr reserve(size_t pieces) {
     CUdeviceptr pointer = 0;
@@ -102,7 +103,8 @@ TEST_P(CudaVirtualMemory, SegmentsGrowAndShrinkInPlace) {
   EXPECT_EQ(map(start + 3 * piece, piece, 0, second, 0), CUDA_SUCCESS);
   memory.grant(start + 3 * piece, 1);
   EXPECT_EQ(contents(pointer + 3 * ints, 9), (std::vector<int>{5, 5, 5, 5, 5, 5, 5, 5, 0}));
-  for (CUmemGenericAllocationHandle handle : {first, second}) EXPECT_EQ(release(handle), CUDA_SUCCESS);  // mappings stay
+  for (CUmemGenericAllocationHandle handle : {first, second})
+    EXPECT_EQ(release(handle), CUDA_SUCCESS);  // mappings stay
   EXPECT_EQ(contents(pointer + 3 * ints, 1), std::vector<int>{5});
   EXPECT_EQ(unmap(start, piece), CUDA_SUCCESS);
   EXPECT_EQ(unmap(start + 3 * piece, piece), CUDA_SUCCESS);
@@ -121,11 +123,11 @@ TEST_P(CudaVirtualMemory, WrongRangesAreRefused) {
   EXPECT_EQ(map(start + 2 * piece, piece, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);  // not reserved
   EXPECT_EQ(map(start, piece, piece, handle, 0), CUDA_ERROR_INVALID_VALUE);          // beyond the handle's memory
   EXPECT_EQ(map(start, piece, 0, handle, 0), CUDA_SUCCESS);
-  EXPECT_EQ(map(start, piece, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);              // mapped already
+  EXPECT_EQ(map(start, piece, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);  // mapped already
   EXPECT_EQ(unmap(start, 2 * piece), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(unmap(start, piece), CUDA_SUCCESS);
   EXPECT_EQ(DRIVER(cuMemRelease)(handle), CUDA_SUCCESS);
-  EXPECT_EQ(DRIVER(cuMemAddressFree)(start, piece), CUDA_ERROR_INVALID_VALUE);       // another size
+  EXPECT_EQ(DRIVER(cuMemAddressFree)(start, piece), CUDA_ERROR_INVALID_VALUE);  // another size
   EXPECT_EQ(DRIVER(cuMemAddressFree)(start, 2 * piece), CUDA_SUCCESS);
   EXPECT_OK(cudaGetLastError());  // the runtime's last error is its own
 }
@@ -138,7 +140,8 @@ TEST_P(CudaVirtualMemory, CountsAsUsed) {
   ASSERT_OK(cudaMemGetInfo(&during, &total));
   EXPECT_LE(during + 4 * memory.granularity, before);
   CUmemGenericAllocationHandle more = 0;
-  EXPECT_EQ(DRIVER(cuMemCreate)(&more, (total / memory.granularity + 1) * memory.granularity, &memory.properties, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(DRIVER(cuMemCreate)(&more, (total / memory.granularity + 1) * memory.granularity, &memory.properties, 0),
+            CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(DRIVER(cuMemRelease)(handle), CUDA_SUCCESS);
   ASSERT_OK(cudaMemGetInfo(&after, &total));
   EXPECT_EQ(after, before);
