@@ -111,7 +111,7 @@ void RestoreDevice(DeviceIndex device) noexcept {
     const cudaError_t status = C10_CUDA_ERROR_HANDLED(MaybeSetDevice(device));
     if (status == cudaSuccess) return;
     t_target = device;
-    C10_CUDA_CHECK_WARN(status);
+    warn_cuda_error(status, "cudaSetDevice", __FILE__, __LINE__);
   } catch (...) {  // a warning handler's
   }
 }
@@ -271,7 +271,7 @@ std::pair<size_t, size_t> mem_get_info(DeviceIndex device) {
   size_t free = 0, total = 0;
   const cudaError_t status = cudaMemGetInfo(&free, &total);
   c10::cuda::RestoreDevice(before);
-  C10_CUDA_CHECK(status);
+  c10::cuda::check_status(status, "cudaMemGetInfo");
   return {free, total};
 }
 
