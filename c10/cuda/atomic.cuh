@@ -27,7 +27,8 @@ KD_DEVICE To same_bits(const From& value) {
   return bits;
 }
 
-/// *address = f(*address), as one step; gives the value from before. T has 1, 2, 4 or 8 bytes.
+/// *address = f(*address), as one step; gives the value from before. T has 1, 2, 4 or 8 bytes. The first guess of what
+/// is there is 0: a plain read beside the atomic operations of other threads would be a race.
 template <class T, class F>
 KD_DEVICE T atomic_update(T* address, F f) {
   if constexpr (sizeof(T) == 1) {
@@ -35,7 +36,7 @@ KD_DEVICE T atomic_update(T* address, F f) {
     const auto place = reinterpret_cast<uintptr_t>(address);
     auto* word = reinterpret_cast<unsigned*>(place & ~uintptr_t{3});
     const unsigned shift = static_cast<unsigned>(place & 3) * 8;
-    unsigned seen = *static_cast<volatile unsigned*>(word);
+    unsigned seen = 0;
     for (;;) {
       const T before = same_bits<T>(static_cast<uint8_t>(seen >> shift));
       const unsigned after = same_bits<uint8_t>(static_cast<T>(f(before)));
@@ -48,7 +49,7 @@ KD_DEVICE T atomic_update(T* address, F f) {
     using Bits = std::conditional_t<sizeof(T) == 2, unsigned short,
                                     std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>>;
     auto* bits = reinterpret_cast<Bits*>(address);
-    Bits seen = *static_cast<volatile Bits*>(bits);
+    Bits seen = 0;
     for (;;) {
       const T before = same_bits<T>(seen);
       const Bits found = atomicCAS(bits, seen, same_bits<Bits>(static_cast<T>(f(before))));

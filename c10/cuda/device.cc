@@ -265,6 +265,15 @@ std::string get_device_uuid(DeviceIndex device) {
   return text;
 }
 
+c10::Device getDeviceFromPtr(const void* data) {
+  c10::cuda::device_count_ensure_non_zero();
+  cudaPointerAttributes attributes{};
+  C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
+  TORCH_CHECK(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged,
+              "The specified pointer resides on host memory and is not registered with any CUDA device.");
+  return {c10::kCUDA, static_cast<DeviceIndex>(attributes.device)};
+}
+
 std::pair<size_t, size_t> mem_get_info(DeviceIndex device) {
   const DeviceIndex index = index_or_current("mem_get_info", device);
   const DeviceIndex before = c10::cuda::ExchangeDevice(index);

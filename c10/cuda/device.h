@@ -87,6 +87,9 @@ bool canDeviceAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer_device);
 std::string get_device_name(c10::DeviceIndex device = -1);
 std::pair<int, int> get_device_capability(c10::DeviceIndex device = -1);
 std::string get_device_uuid(c10::DeviceIndex device = -1);
+/// The device that memory is on. Throws c10::Error for memory of the host.
+c10::Device getDeviceFromPtr(const void* data);
+
 /// {free, total} bytes of a device's memory, as the driver counts them for all processes.
 std::pair<size_t, size_t> mem_get_info(c10::DeviceIndex device = -1);
 
