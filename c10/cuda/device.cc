@@ -147,7 +147,6 @@ void set_device(DeviceIndex device, bool force) {
 void device_synchronize() {
   device_count_ensure_non_zero();
   SetTargetDevice();
-  warn_or_error_on_sync();
   C10_CUDA_CHECK(cudaDeviceSynchronize());
 }
 

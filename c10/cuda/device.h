@@ -32,7 +32,8 @@ DeviceIndex current_device();
 /// Makes `device` the calling thread's device; throws c10::Error where it does not exist. `force` asks the driver even
 /// if the device is the current one.
 void set_device(DeviceIndex device, bool force = false);
-/// Waits until all work submitted to the current device is done.
+/// Waits until all work submitted to the current device is done. Nobody does that without meaning it: it is no
+/// synchronizing call for warn_or_error_on_sync().
 void device_synchronize();
 
 /// The statuses of the same without checks: a count of 0 is a success only where the driver says so.
