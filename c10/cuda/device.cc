@@ -105,6 +105,17 @@ cudaError_t MaybeSetDevice(DeviceIndex device) {
   return cudaSuccess;
 }
 
+void RestoreDevice(DeviceIndex device) noexcept {
+  if (device < 0 || device >= device_count()) return;
+  try {
+    const cudaError_t status = C10_CUDA_ERROR_HANDLED(MaybeSetDevice(device));
+    if (status == cudaSuccess) return;
+    t_target = device;
+    warn_cuda_error(status, "cudaSetDevice", __FILE__, __LINE__);
+  } catch (...) {  // a warning handler's
+  }
+}
+
 DeviceIndex ExchangeDevice(DeviceIndex device) {
   const DeviceIndex before = current_device();
   if (before != device || t_target >= 0) C10_CUDA_CHECK(SetDevice(device));
@@ -259,8 +270,8 @@ std::pair<size_t, size_t> mem_get_info(DeviceIndex device) {
   const DeviceIndex before = c10::cuda::ExchangeDevice(index);
   size_t free = 0, total = 0;
   const cudaError_t status = cudaMemGetInfo(&free, &total);
-  C10_CUDA_CHECK_WARN(c10::cuda::MaybeSetDevice(before));
-  C10_CUDA_CHECK(status);
+  c10::cuda::RestoreDevice(before);
+  c10::cuda::check_status(status, "cudaMemGetInfo");
   return {free, total};
 }
 

@@ -41,6 +41,8 @@ cudaError_t GetDevice(DeviceIndex* device);
 cudaError_t SetDevice(DeviceIndex device, bool force = false);
 /// Sets a device that has a context; notes another one as the thread's target.
 cudaError_t MaybeSetDevice(DeviceIndex device);
+/// For guards: MaybeSetDevice, and where that fails a warning, and the device is the thread's target all the same.
+void RestoreDevice(DeviceIndex device) noexcept;
 /// Sets a device and returns the one that was current.
 DeviceIndex ExchangeDevice(DeviceIndex device);
 DeviceIndex MaybeExchangeDevice(DeviceIndex device);

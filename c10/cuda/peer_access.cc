@@ -29,7 +29,7 @@ void enable_peer_access(DeviceIndex dev, DeviceIndex dev_to_access) {
     C10_CUDA_CLEAR_ERROR();
     return;
   }
-  C10_CUDA_CHECK(status);
+  check_status(status, "cudaDeviceEnablePeerAccess");
 }
 
 }  // namespace c10::cuda
