@@ -192,19 +192,20 @@ TEST_F(CachingAllocator, RoundupDivisionsApplyToSizes) {
 
 TEST_F(CachingAllocator, GarbageCollectionFreesOldUnusedSegmentsBeyondTheThreshold) {
   begin({.memory_bytes = 256 * kMiB});
-  setAllocatorSettings("garbage_collection_threshold:0.5");
+  setAllocatorSettings("garbage_collection_threshold:0.75");
   void* a = raw_alloc(40 * kMiB);
   void* b = raw_alloc(50 * kMiB);
   void* c = raw_alloc(60 * kMiB);
   raw_delete(b);
+  void* e = raw_alloc(56 * kMiB);
   raw_delete(a);  // the younger one
-  void* d = raw_alloc(70 * kMiB);
+  EXPECT_EQ(getDeviceStats(0).num_device_free, 0);
+  void* d = raw_alloc(51 * kMiB);
   EXPECT_EQ(getDeviceStats(0).num_device_free, 1);
   EXPECT_EQ(layout().find("large 52428800"), std::string::npos) << layout();
   EXPECT_NE(layout().find("large 41943040: 41943040\n"), std::string::npos) << layout();
   EXPECT_EQ(getDeviceStats(0).num_sync_all_streams, 0);
-  raw_delete(c);
-  raw_delete(d);
+  for (void* p : {c, d, e}) raw_delete(p);
   begin({.memory_bytes = 256 * kMiB});
   raw_delete(raw_alloc(40 * kMiB));
   raw_delete(raw_alloc(150 * kMiB));
@@ -245,6 +246,7 @@ TEST_F(CachingAllocator, TheFractionLimitsWhatIsTakenFromCuda) {
   EXPECT_THROW(setMemoryFraction(-0.1, 0), c10::ValueError);
   EXPECT_EQ(getMemoryFraction(0), 0.25);
   setMemoryFraction(1, 0);
+  emptyCache();
   setAllocatorSettings("per_process_memory_fraction:0.125");
   EXPECT_EQ(getMemoryFraction(0), 0.125);
   EXPECT_THROW(raw_alloc(33 * kMiB), c10::OutOfMemoryError);
@@ -397,7 +399,7 @@ TEST_F(CachingAllocator, TheErrorSaysWhatIsWhere) {
   EXPECT_EQ(observed[3], 24 << 20);
   setMemoryFraction(0.75, 0);
   try {
-    raw_alloc(10 * kMiB);
+    raw_alloc(19 * kMiB);
   } catch (const c10::OutOfMemoryError& error) {
     text = error.msg();
   }
@@ -666,6 +668,7 @@ TEST_F(CachingAllocator, ExpandableSegmentsGiveWayToEachOther) {
   EXPECT_THROW(raw_alloc_with_stream(50 * kMiB, one), c10::OutOfMemoryError);
   EXPECT_EQ(cuda_standin::live().reservations, 1u);
   raw_delete(a);
+  emptyCache();
   setMemoryFraction(0.5, 0);
   EXPECT_THROW(raw_alloc_with_stream(60 * kMiB, two), c10::OutOfMemoryError);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
@@ -715,10 +718,11 @@ TEST_F(CachingAllocator, PeersReachWhatExpandableSegmentsHaveAndWillHave) {
 
 TEST_F(CachingAllocator, CopiesBetweenDevices) {
   void* a = raw_alloc(256);
+  C10_CUDA_CHECK(cudaMemset(a, 9, 256));
+  C10_CUDA_CHECK(cudaDeviceSynchronize());
   const CUDAGuard guard(1);
   void* b = raw_alloc(256);
   const TestStream stream(1);
-  C10_CUDA_CHECK(cudaMemset(a, 9, 256));
   C10_CUDA_CHECK(memcpyAsync(b, 1, a, 0, 256, stream, false));
   unsigned char seen[256] = {};
   C10_CUDA_CHECK(cudaMemcpyAsync(seen, b, 256, cudaMemcpyDeviceToHost, stream));
