@@ -22,13 +22,13 @@ using Program = std::function<void(std::vector<DataPtr>& blocks, cudaStream_t ow
 class AllocatorFailures : public AllocatorTest {
  protected:
   // Runs `program` with the n-th call failing, for every n that it has. It owns its blocks and frees them however it ends.
-  void fail_each_call(const char* settings, cudaError_t with, const Program& program) {
+  void fail_each_call(const char* settings, cudaError_t with, const Program& program, size_t memory = 96 * kMiB) {
     int errors = 0;
     for (int64_t n = 0; n < 2000; ++n) {
       begin({});
       setAllocatorSettings(settings);
       const auto calls_of_streams = [&](int64_t fail_call) {
-        cuda_standin::reset({.memory_bytes = 96 * kMiB, .protect = false, .fail_call = fail_call, .fail_with = with});
+        cuda_standin::reset({.memory_bytes = memory, .protect = false, .fail_call = fail_call, .fail_with = with});
         return std::make_pair(std::make_unique<TestStream>(), std::make_unique<TestStream>());
       };
       calls_of_streams(-1);
@@ -58,7 +58,7 @@ class AllocatorFailures : public AllocatorTest {
       raw_delete(raw_alloc(512));
       {
         const CUDAGuard guard(1);
-        raw_delete(raw_alloc(3 * kMiB));
+        raw_delete(raw_alloc(kMiB));
       }
       EXPECT_EQ(cuda_standin::misuse(), "") << n << " " << failed;
       emptyCache();
@@ -105,9 +105,30 @@ TEST_F(AllocatorFailures, OfOrdinaryPrograms) {
       fail_each_call(settings, error, ordinary);
 }
 
+// Of small pieces: the stand-in fills the memory that it maps.
+void growing(std::vector<DataPtr>& blocks, cudaStream_t own, cudaStream_t other) {
+  blocks.push_back(GetAllocator(kCUDA)->allocate(1000));
+  for (int i = 0; i < 2; ++i) use(blocks, kMiB, other);
+  recordStream(blocks.back(), getStreamFromExternal(own, 0));
+  blocks.resize(1);
+  for (int i = 0; i < 3; ++i) use(blocks, 900 * kKiB, own);
+  blocks.pop_back();
+  for (int i = 0; i < 3; ++i) use(blocks, kMiB, own);  // needs what the other stream has cached
+  blocks.clear();
+  emptyCache();
+}
+
 TEST_F(AllocatorFailures, OfExpandableSegments) {
+  begin({.memory_bytes = 8 * kMiB});
+  setAllocatorSettings("expandable_segments:True");
+  {
+    const TestStream own, other;
+    std::vector<DataPtr> blocks;
+    growing(blocks, own, other);
+    EXPECT_EQ(getDeviceStats(0).num_alloc_retries, 1);
+  }
   for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorInvalidValue})
-    fail_each_call("expandable_segments:True", error, ordinary);
+    fail_each_call("expandable_segments:True", error, growing, 8 * kMiB);
 }
 
 TEST_F(AllocatorFailures, OfUncachedMemory) {

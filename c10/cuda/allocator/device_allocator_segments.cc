@@ -306,7 +306,8 @@ void DeviceAllocator::release_segment(Block* block, const Context& context) {
 // Gives back what is free of a pool. An expandable segment must wait for its stream, which may take part in a capture.
 void DeviceAllocator::release_free(BlockPool& pool, const Context& context) {
   std::vector<Block*> whole, expandable;
-  for (Block* block : pool.blocks) {
+  for (const FreeBlock& free : pool.blocks) {
+    Block* const block = free.block;
     if (block->expandable_segment != nullptr) {
       expandable.push_back(block);
     } else if (!block->is_split()) {
@@ -353,13 +354,14 @@ bool DeviceAllocator::release_oversize(const Request& request, const Context& co
     chosen.push_back(block);
     sum += block->size;
   };
-  auto it = pool.blocks.lower_bound(Fit{request.stream, wanted});
-  for (auto enough = it; enough != pool.blocks.end() && (*enough)->stream == request.stream && sum < wanted; ++enough)
-    choose(*enough);
+  const FreeBlock smallest = smallest_free(request.stream, wanted);
+  auto it = pool.blocks.lower_bound(smallest);
+  for (auto enough = it; enough != pool.blocks.end() && enough->stream == smallest.stream && sum < wanted; ++enough)
+    choose(enough->block);
   while (sum < wanted && it != pool.blocks.begin()) {
     --it;
-    if ((*it)->stream != request.stream || (*it)->size < oversize) break;
-    choose(*it);
+    if (it->stream != smallest.stream || it->size < oversize) break;
+    choose(it->block);
   }
   if (sum < wanted) return false;
   for (Block* block : chosen) release_segment(block, context);
@@ -373,8 +375,8 @@ void DeviceAllocator::collect_garbage(const Context& context) {
   const size_t limit = static_cast<size_t>(threshold * static_cast<double>(std::min(allowed_memory(), total_memory())));
   if (reserved_ <= limit) return;
   std::vector<Block*> candidates;
-  for (Block* block : large_.blocks)
-    if (!block->is_split() && block->expandable_segment == nullptr) candidates.push_back(block);
+  for (const FreeBlock& free : large_.blocks)
+    if (!free.block->is_split() && free.block->expandable_segment == nullptr) candidates.push_back(free.block);
   std::sort(candidates.begin(), candidates.end(),
                    [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
   for (Block* block : candidates) {
