@@ -180,8 +180,10 @@ void RaceContext::end() {
 void RaceContext::leave() { change_context(g_scheduler); }
 void RaceContext::enter() { change_context(context_); }
 void RaceContext::abandon() {
-  if (context_ != nullptr) __tsan_destroy_fiber(context_);
-  context_ = nullptr;
+  if (context_ == nullptr) return;
+  enter();
+  end();
+  __tsan_acquire(&g_block_ends);
 }
 void RaceContext::release(const void* what) { __tsan_release(const_cast<void*>(what)); }
 void RaceContext::acquire(const void* what) { __tsan_acquire(const_cast<void*>(what)); }
