@@ -43,7 +43,7 @@ TEST_P(CudaCopy, OfNothingIsNothing) {
 TEST_P(CudaCopy, RefusesWhatIsNoDirection) {
   int* a = device_ints(4);
   int host[4] = {};
-  EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaMemcpy(a, host, 16, static_cast<cudaMemcpyKind>(17)));
+  EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaMemcpy(a, host, 16, static_cast<cudaMemcpyKind>(7)));
   EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaGetLastError());
   EXPECT_OK(cudaFree(a));
 }
