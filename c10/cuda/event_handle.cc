@@ -30,10 +30,10 @@ cudaEvent_t create_event(DeviceIndex device, unsigned flags) {
 }
 
 void destroy_event(cudaEvent_t event, DeviceIndex device) noexcept {
+  const ReleaseGuard guard(device);  // so that the call makes no context elsewhere
   try {
-    const CUDAGuard guard(device);
     C10_CUDA_CHECK_WARN(cudaEventDestroy(event));
-  } catch (...) {  // the device is lost, and the event with it
+  } catch (...) {  // a warning handler's
   }
 }
 
@@ -53,12 +53,11 @@ bool query_event(cudaEvent_t event) {
     C10_CUDA_CLEAR_ERROR();
     return false;
   }
-  C10_CUDA_CHECK(status);
+  check_status(status, "cudaEventQuery");
   return true;
 }
 
 void synchronize_event(cudaEvent_t event) {
-  warn_or_error_on_sync();
   C10_CUDA_CHECK(cudaEventSynchronize(event));
 }
 

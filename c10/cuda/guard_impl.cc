@@ -45,10 +45,7 @@ void CUDAGuardImpl::setDevice(Device device) const {
 }
 
 void CUDAGuardImpl::uncheckedSetDevice(Device device) const noexcept {
-  try {
-    C10_CUDA_CHECK_WARN(MaybeSetDevice(device.index()));
-  } catch (...) {  // destructors go on
-  }
+  RestoreDevice(device.index());
 }
 
 DeviceIndex CUDAGuardImpl::deviceCount() const noexcept {

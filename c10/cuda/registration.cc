@@ -1,14 +1,14 @@
 #include "c10/cuda/registration.h"
 
-#include <cuda_runtime_api.h>
-
 #include <atomic>
 
 #include "c10/core/device_guard_impl.h"
 #include "c10/cuda/device.h"
-#include "c10/cuda/exception.h"
 #include "c10/cuda/guard_impl.h"
 #include "c10/cuda/hooks.h"
+#include "c10/cuda/host_allocator.h"
+#include "c10/cuda/ipc.h"
+#include "c10/cuda/nvtx.h"
 #include "c10/util/exception.h"
 
 namespace c10::cuda {
@@ -50,13 +50,9 @@ struct Hooks final : CUDAHooks {
     return device < 0 ? DeviceIndex{-1} : MaybeExchangeDevice(device);
   }
 
-  Device getDeviceFromPtr(void* data) const override {
-    cudaPointerAttributes attributes{};
-    C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
-    TORCH_CHECK(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged,
-                "The specified pointer resides on host memory and is not registered with any CUDA device.");
-    return Device(DeviceType::CUDA, static_cast<DeviceIndex>(attributes.device));
-  }
+  Device getDeviceFromPtr(void* data) const override { return at::cuda::getDeviceFromPtr(data); }
+  bool isPinnedPtr(const void* data) const override { return at::cuda::is_pinned_ptr(data); }
+  Allocator* getPinnedMemoryAllocator() const override { return at::cuda::getPinnedMemoryAllocator(); }
 
   const at::Generator& getDefaultGenerator(DeviceIndex device) const override {
     return generators().default_generator(index_or_current(device));
@@ -73,12 +69,12 @@ struct Hooks final : CUDAHooks {
   bool canDeviceAccessPeer(DeviceIndex device, DeviceIndex peer) const override {
     return at::cuda::canDeviceAccessPeer(device, peer);
   }
-  void ipcCollect() const override {}
-  void nvtxMark(const char*) const override {}
-  int nvtxRangePush(const char*) const override { return -1; }
-  int nvtxRangePop() const override { return -1; }
-  uint64_t nvtxRangeStart(const char*) const override { return 0; }
-  void nvtxRangeEnd(uint64_t) const override {}
+  void ipcCollect() const override { ipc::collect(); }
+  void nvtxMark(const char* message) const override { nvtx::mark(message); }
+  int nvtxRangePush(const char* message) const override { return nvtx::range_push(message); }
+  int nvtxRangePop() const override { return nvtx::range_pop(); }
+  uint64_t nvtxRangeStart(const char* message) const override { return nvtx::range_start(message); }
+  void nvtxRangeEnd(uint64_t range) const override { nvtx::range_end(range); }
 };
 
 C10_REGISTER_GUARD_IMPL(CUDA, impl::CUDAGuardImpl);

@@ -27,17 +27,19 @@ std::mutex& making() {
 
 constinit thread_local StreamId t_current[kMaxDevices] = {};  // 0: the default stream
 
-// A pool's stream as a number below 0: no handle is negative.
+// A pool's stream as a number: from -1 down, where no handle is.
 struct Place {
   int level, index;
 };
 StreamId to_id(Place place) {
   return -1 - (place.level * kStreams + place.index);
 }
+bool is_of_pool(StreamId id) {
+  return id < 0 && id >= -kLevels * kStreams;
+}
 Place to_place(StreamId id) {
-  const StreamId number = -1 - id;
-  TORCH_CHECK(number >= 0 && number < kLevels * kStreams, "CUDAStream: there is no stream ", id);
-  return {static_cast<int>(number) / kStreams, static_cast<int>(number) % kStreams};
+  const auto number = static_cast<int>(-1 - id);
+  return {number / kStreams, number % kStreams};
 }
 
 DeviceIndex checked(const char* what, DeviceIndex device) {
@@ -77,7 +79,7 @@ cudaStream_t pool_stream(DeviceIndex device, Place place) {
 
 cudaStream_t CUDAStream::stream() const {
   const StreamId number = id();
-  if (number >= 0) return reinterpret_cast<cudaStream_t>(number);
+  if (!is_of_pool(number)) return reinterpret_cast<cudaStream_t>(number);
   return pool_stream(checked("CUDAStream::stream", device_index()), to_place(number));
 }
 
@@ -88,7 +90,7 @@ bool CUDAStream::query() const {
     C10_CUDA_CLEAR_ERROR();
     return false;
   }
-  C10_CUDA_CHECK(status);
+  check_status(status, "cudaStreamQuery");
   return true;
 }
 

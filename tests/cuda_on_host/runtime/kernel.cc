@@ -47,6 +47,15 @@ std::vector<Held> check_arguments(const std::string& name, const simt::BoundKern
   return held;
 }
 
+// What the kernel that runs may touch around an address. Pages of pinned and registered memory may be the program's, too.
+simt::Bounds bounds_of(const void* address) {
+  const Allocation* memory = find_memory(address);
+  if (memory == nullptr) return {};
+  if (memory->on_host()) return {0, ~uintptr_t{0}, true};
+  const auto begin = reinterpret_cast<uintptr_t>(memory->start);
+  return {begin, begin + memory->bytes, true};
+}
+
 cudaError_t launch(const void* function, const dim3& grid, const dim3& block, void** arguments, size_t shared,
                    cudaStream_t named) {
   const simt::Kernel* kernel = simt::find_kernel(function);
@@ -61,6 +70,7 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
   Work work{.name = kernel->name, .kind = WorkKind::kKernel};
   work.run = [=, name = kernel->name, call = std::move(bound.call)] {
     for (const Held& memory : held) check_held(memory, name);
+    simt::set_bounds_of(&bounds_of);
     simt::run({grid, block, shared, name.c_str()}, call);
   };
   if (cudaError_t status = submit(*stream, std::move(work), nullptr, cudaGraphNodeTypeKernel)) return status;
