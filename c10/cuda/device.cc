@@ -147,7 +147,6 @@ void set_device(DeviceIndex device, bool force) {
 void device_synchronize() {
   device_count_ensure_non_zero();
   SetTargetDevice();
-  warn_or_error_on_sync();
   C10_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
@@ -263,6 +262,15 @@ std::string get_device_uuid(DeviceIndex device) {
     text += {kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return text;
+}
+
+c10::Device getDeviceFromPtr(const void* data) {
+  c10::cuda::device_count_ensure_non_zero();
+  cudaPointerAttributes attributes{};
+  C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
+  TORCH_CHECK(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged,
+              "The specified pointer resides on host memory and is not registered with any CUDA device.");
+  return {c10::kCUDA, static_cast<DeviceIndex>(attributes.device)};
 }
 
 std::pair<size_t, size_t> mem_get_info(DeviceIndex device) {

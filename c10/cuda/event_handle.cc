@@ -58,7 +58,6 @@ bool query_event(cudaEvent_t event) {
 }
 
 void synchronize_event(cudaEvent_t event) {
-  warn_or_error_on_sync();
   C10_CUDA_CHECK(cudaEventSynchronize(event));
 }
 

@@ -48,6 +48,9 @@ inline void in_own_process(const std::function<void()>& body) {
       body();
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
+#ifdef KD_CUDA_ON_HOST
+      EXPECT_EQ(cuda_standin::misuse(), "");
+#endif
     }
     bool failed = false;
     for (int i = before; i < result.total_part_count(); ++i) failed |= result.GetTestPartResult(i).failed();
