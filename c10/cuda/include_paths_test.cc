@@ -83,12 +83,13 @@ TEST(CudaIncludePaths, GiveTheNames) {
       EXPECT_NE(std::strstr(e.what(), "CUDA error: invalid argument"), nullptr);
     }
     EXPECT_GE(C10_COMPILE_TIME_MAX_GPUS, count);
-    const c10::DataPtr memory = at::cuda::getCUDADeviceAllocator()->allocate(100);
+    c10::DataPtr memory = at::cuda::getCUDADeviceAllocator()->allocate(100);
     c10::cuda::CUDACachingAllocator::recordStream(memory, side);
     void* const raw = c10::cuda::CUDACachingAllocator::raw_alloc(100);
     EXPECT_EQ(c10::cuda::CUDACachingAllocator::getDeviceStats(device).allocation[0].current, 2);
     c10::cuda::CUDACachingAllocator::raw_delete(raw);
     EXPECT_FALSE(c10::cuda::CUDACachingAllocator::CUDAAllocatorConfig::expandable_segments());
+    memory.clear();
     c10::cuda::CUDACachingAllocator::emptyCache();
   });
 }

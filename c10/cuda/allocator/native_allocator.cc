@@ -86,11 +86,14 @@ class NativeAllocator final : public CUDAAllocator {
 
   SnapshotInfo snapshot(MempoolId_t mempool_id) override {
     SnapshotInfo result;
-    for_each([&](DeviceAllocator& device) {
-      device.append_segments(mempool_id, result.segments);
-      result.device_traces.push_back(device.trace());
-      device.record_snapshot();
-    });
+    for (DeviceIndex index = 0; index < device_count(); ++index) {
+      std::vector<TraceEntry>& trace = result.device_traces.emplace_back();
+      DeviceAllocator* const made = devices_[static_cast<size_t>(index)].load();
+      if (made == nullptr) continue;
+      made->append_segments(mempool_id, result.segments);
+      trace = made->trace();
+      made->record_snapshot();
+    }
     std::sort(result.segments.begin(), result.segments.end(), [](const SegmentInfo& a, const SegmentInfo& b) {
       return a.device != b.device ? a.device < b.device : a.address < b.address;
     });
