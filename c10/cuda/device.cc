@@ -1,5 +1,7 @@
 #include "c10/cuda/device.h"
 
+#include <cuda.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -25,7 +27,7 @@ void check_device(const char* what, DeviceIndex device) {
 }
 
 // The driver's own function, which the runtime has no counterpart of.
-using PrimaryContextState = int (*)(int device, unsigned* flags, int* active);
+using PrimaryContextState = CUresult (*)(CUdevice device, unsigned* flags, int* active);
 PrimaryContextState primary_context_state() {
   static const PrimaryContextState function = [] {
     void* entry = nullptr;
@@ -157,7 +159,7 @@ bool hasPrimaryContext(DeviceIndex device_index) {
   unsigned flags = 0;
   int active = 0;
   // The driver's numbers of devices are the runtime's. CUDA_ERROR_NOT_INITIALIZED means that nobody has a context.
-  return state(device_index, &flags, &active) == 0 && active != 0;
+  return state(device_index, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
 std::optional<DeviceIndex> getDeviceIndexWithPrimaryContext() {
