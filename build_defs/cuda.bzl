@@ -74,7 +74,7 @@ def _on_host(label):
     name = label if ":" in label else label + ":" + label.split("/")[-1]
     return name + "_on_host"
 
-def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly = False, visibility = None):
+def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly = False, alwayslink = False, visibility = None):
     """A library of .cu files and their headers, and <name>_on_host, the same for tests on the host.
 
     Kernels are launched with c10/cuda/launch.h; neither library brings a CUDA runtime.
@@ -86,6 +86,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly =
       deps: C++ libraries.
       cuda_deps: further kd_cuda_library targets.
       testonly: as cc_library's.
+      alwayslink: as cc_library's.
       visibility: as cc_library's.
     """
     deps = deps + ["//c10/cuda:launch", "//third_party/cuda:headers"]
@@ -103,6 +104,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly =
         testonly = testonly,
         srcs = [name + ".objects"],
         hdrs = hdrs,
+        alwayslink = alwayslink,
         target_compatible_with = CUDA_ONLY,
         visibility = visibility,
         deps = deps + cuda_deps,
@@ -125,6 +127,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly =
         testonly = True,
         srcs = sources,
         hdrs = hdrs,
+        alwayslink = alwayslink,
         copts = ON_HOST_COPTS,
         target_compatible_with = CUDA_HEADERS,
         visibility = visibility,

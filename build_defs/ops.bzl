@@ -48,7 +48,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
     their headers; `calls` for kernels of families above, the same header without comments, so that a new one rebuilds the family
     and its users only; `headers`, those declarations without
     anything to link, for the family's own kernels; `registry`, which makes the operators callable by name; and `derivatives.cc` and
-    `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers, `nested.cc` for //aten/nested,
+    `forward.cc` for //autograd/derivatives, `autocast.cc` for //aten/autocast, `layers.cc` for //aten/ops:layers, `nested.cc` for //aten/nested, `cuda.cc` for //aten/cuda,
     `boxed_decompositions.cc` and the target `decompositions` for //aten/decompositions.
 
     Args:
@@ -70,17 +70,17 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
     native.genrule(
         name = "generate_ops",
         srcs = ["ops.textproto", "//docs:accuracy.md", "//docs:operator_dtypes.txt"],
-        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "layers.cc", "nested.cc", "decompositions.h", "boxed_decompositions.cc", "examples.cc"],
+        outs = ["documented/ops.h", "bare/ops.h", "operators.h", "kernels.h", "ops.cc", "registry.cc", "derivatives.cc", "forward.cc", "autocast.cc", "layers.cc", "nested.cc", "cuda.cc", "decompositions.h", "boxed_decompositions.cc", "examples.cc"],
         cmd = "$(location //aten/codegen:generate) --table=$(location ops.textproto) --documented_functions=$(location documented/ops.h)" +
               " --functions=$(location bare/ops.h)" +
               " --evidence=$(location //docs:accuracy.md) --evidence=$(location //docs:operator_dtypes.txt)" +
               " --examples=$(location examples.cc)" +
               " --operator_declarations=$(location operators.h) --kernel_declarations=$(location kernels.h) --operators=$(location ops.cc)" +
               " --registry=$(location registry.cc) --derivatives=$(location derivatives.cc) --forward=$(location forward.cc)" +
-              " --autocast=$(location autocast.cc) --layers=$(location layers.cc) --nested=$(location nested.cc)" +
+              " --autocast=$(location autocast.cc) --layers=$(location layers.cc) --nested=$(location nested.cc) --cuda=$(location cuda.cc)" +
               " --decomposition_declarations=$(location decompositions.h) --decompositions=$(location boxed_decompositions.cc)",
         tools = ["//aten/codegen:generate"],
-        visibility = ["//aten/autocast:__pkg__", "//aten/decompositions:__pkg__", "//aten/nested:__pkg__", "//aten/ops:__pkg__", "//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
+        visibility = ["//aten/autocast:__pkg__", "//aten/cuda:__pkg__", "//aten/decompositions:__pkg__", "//aten/nested:__pkg__", "//aten/ops:__pkg__", "//autograd/derivatives:__pkg__", "//tests/examples:__pkg__"],
     )
     kd_cc_library(
         name = "bare_ops",
@@ -223,7 +223,7 @@ def kd_op_test(name, srcs, deps, **kwargs):
         name = name + "_cases",
         srcs = srcs,
         alwayslink = True,
-        visibility = ["//tests/plugin_device:__pkg__"],
+        visibility = ["//tests/cuda_on_host:__pkg__", "//tests/plugin_device:__pkg__"],
         deps = deps + ["//third_party/googletest:gtest"],
     )
     kd_cc_test(name = name, deps = [":" + name + "_cases"], **kwargs)

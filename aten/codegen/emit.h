@@ -19,6 +19,8 @@ std::string emit_operator_declarations(const Table& table);
 std::string emit_kernel_declarations(const Table& table);
 // ops.cc: operator objects, functions, Tensor methods, and the forms made from a kernel.
 std::string emit_operators(const Table& table);
+// cuda.cc: what the operators do with CUDA tensors, by kernels that tables name with `key: CUDA`.
+std::string emit_cuda(const Table& table);
 // registry.cc: schemas and boxed forms, by name.
 std::string emit_registry(const Table& table);
 // autograd/derivatives/<family>.cc: what records a call, and the gradients.

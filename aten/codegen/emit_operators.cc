@@ -58,9 +58,10 @@ std::string structured_declarations(const Operator& op) {
   std::string text = print(
       results == 1 ? "TensorSpec $meta$($parameters$);\n" : "std::array<TensorSpec, $count$> $meta$($parameters$);\n",
       values);
+  std::set<std::string> functions;
   for (const Kernel& kernel : op.main.kernels) {
     values["kernel"] = kernel.function();
-    text += print("void $kernel$($parameters$$outs$);\n", values);
+    if (functions.insert(kernel.function()).second) text += print("void $kernel$($parameters$$outs$);\n", values);
   }
   return text;
 }
@@ -71,6 +72,25 @@ class OperatorEmitter {
 
   std::string emit() {
     for (const Variant* variant : op_.variants()) emit_variant(*variant);
+    return std::move(out_);
+  }
+
+  // The functions for CUDA tensors, which operator objects name weakly.
+  std::string emit_cuda() {
+    for (const Variant* variant : op_.variants()) {
+      const std::string body = cuda_body(*variant);
+      if (body.empty()) continue;
+      std::string inputs;
+      for (const Param& param : variant->signature.params) {
+        if (param.carries_keys) inputs += (inputs.empty() ? "" : ", ") + param.name;
+      }
+      out_ += print("$result$ $id$($parameters$);\n$result$ $id$($parameters$) {\n$scope$$body$}\n",
+                    {{"result", variant->signature.result},
+                     {"id", variant->identifier()},
+                     {"parameters", variant->signature.parameters()},
+                     {"scope", inputs.empty() ? "" : "  const DeviceScope scope(" + inputs + ");\n"},
+                     {"body", body}});
+    }
     return std::move(out_);
   }
 
@@ -378,6 +398,20 @@ class OperatorEmitter {
     return slots;
   }
 
+  // What a form does with CUDA tensors: by a kernel of its own, or by the operator's. Empty where neither is there.
+  std::string cuda_body(const Variant& variant) const {
+    const bool is_main = &variant == &op_.main;
+    const Kernel* const own = is_main && op_.structured() ? nullptr : variant.kernel(Kernel::CUDA);
+    if (own != nullptr) {
+      if (variant.schema.is_mutable()) return count_writes(variant, own->function());
+      return "  return " + call_of(variant, *own, variant.signature.arguments()) + ";\n";
+    }
+    const Kernel* const kernel = op_.main.kernel(Kernel::CUDA);
+    if (kernel == nullptr || variant.calls_functional) return "";
+    if (!op_.structured()) return assign_from(variant, call_of(op_.main, *kernel, main_arguments(variant)));
+    return device_check() + (is_main ? structured_functional(kernel->function()) : structured_into(variant, kernel->function()));
+  }
+
   // --- functions ---
   void emit_variant(const Variant& variant) {
     const Signature& signature = variant.signature;
@@ -398,6 +432,10 @@ class OperatorEmitter {
       if (records) out_ += print(declaration, values);
       slots.forward = print("&forward_kernels::$id$", values);
       slots.autograd = records ? print("&autograd_kernels::$id$", values) : "";
+    }
+    if (!cuda_body(variant).empty()) {
+      out_ += print("namespace cuda_kernels {\n[[gnu::weak]] $result$ $id$($parameters$);\n}\n", values);
+      slots.cuda = print("&cuda_kernels::$id$", values);
     }
     const bool autocast = has_autocast_kernel(op_) && &variant == &op_.main;
     values["layers"] = "";
@@ -629,6 +667,19 @@ std::string emit_operators(const Table& table) {
     out += "\n// " + op.main.schema.str() + "\n" + OperatorEmitter(table, op).emit();
   }
   return out + "\n}  // namespace at\n";
+}
+
+std::string emit_cuda(const Table& table) {
+  std::string out = file_header(table) +
+                    "#include <array>\n#include <utility>\n\n#include \"aten/core/device_scope.h\"\n"
+                    "#include \"aten/core/empty.h\"\n#include \"aten/core/structured.h\"\n"
+                    "#include \"aten/core/tensor.h\"\n#include \"aten/ops/" +
+                    table.family + "/kernels.h\"\n\nnamespace at::cuda_kernels {\n";
+  for (const Operator& op : table.operators) {
+    const std::string functions = OperatorEmitter(table, op).emit_cuda();
+    if (!functions.empty()) out += "\n// " + op.main.schema.str() + "\n" + functions;
+  }
+  return out + "\n}  // namespace at::cuda_kernels\n";
 }
 
 std::string emit_methods(const std::vector<Table>& tables) {

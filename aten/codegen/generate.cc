@@ -73,6 +73,7 @@ int run(const std::vector<std::string>& arguments) {
       {"operator_declarations", emit_operator_declarations},
       {"kernel_declarations", emit_kernel_declarations},
       {"operators", emit_operators},
+      {"cuda", emit_cuda},
       {"registry", emit_registry},
       {"derivatives", emit_derivatives},
       {"forward", emit_forward},

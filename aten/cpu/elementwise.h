@@ -11,6 +11,10 @@
 // dtype pass through buffers in the first-level cache. So an operator is instantiated once a compute type, never once a
 // combination of dtypes or layouts.
 
+namespace at::cuda {
+struct ElementKernels;
+}
+
 namespace at::cpu {
 
 /// `data` holds the outputs, then the inputs; n contiguous elements each, in the compute types. An output may be the same
@@ -29,6 +33,8 @@ struct ElementOp {
   ElementTable complex128;
   ElementTable uint64 = {};
   bool float8 = false;
+  // The same for CUDA tensors (aten/cuda/elementwise.h); null in programs without them.
+  const cuda::ElementKernels* cuda = nullptr;
 };
 
 /// The operator with its loop for the unsigned types; `float8`: also for the floating-point types of eight bits.
@@ -41,6 +47,18 @@ constexpr ElementOp with_float8(ElementOp op) {
   op.float8 = true;
   return op;
 }
+
+constexpr ElementOp with_cuda(ElementOp op, const cuda::ElementKernels* kernels) {
+  op.cuda = kernels;
+  return op;
+}
+
+/// Defines the operator `name`, with kernels for CUDA tensors where those of its name in namespace on_cuda are linked.
+#define AT_ELEMENT_OP(name, ...)                                   \
+  namespace on_cuda {                                              \
+  [[gnu::weak]] extern const ::at::cuda::ElementKernels name;      \
+  }                                                                \
+  constinit const ElementOp name = ::at::cpu::with_cuda(::at::cpu::ElementOp(__VA_ARGS__), &on_cuda::name)
 
 /// The type in which elements of `dtype` are computed: float for half, bfloat16 and those of eight bits, int32 for bool, uint8,
 /// int8, int16, uint64 for uint16, uint32.

@@ -25,6 +25,7 @@ class Params {
 /// Runs `op` in the compute type of `dtype` over the inputs into `out`. Inputs of other dtypes are converted on the way.
 /// `in_dtype` is the dtype the elements are taken as; `out` may have another (predicates: bool). Throws NotImplementedError
 /// "\"name\" not implemented for 'Half'" where `op` has no such loop.
+/// `params`: null, or 64 bytes. On CUDA tensors: the operator's kernels, where they are linked.
 void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const void* params, const TensorBase& out,
          Inputs inputs);
 /// The common call at no cost: all contiguous, of one shape and of a dtype that is its own compute type, and too small to be
@@ -32,6 +33,7 @@ void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const 
 inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const TensorBase& a, const TensorBase& b) {
   const TensorImpl &to = *out.unsafeGetTensorImpl(), &x = *a.unsafeGetTensorImpl(), &y = *b.unsafeGetTensorImpl();
   const ScalarType dtype = to.dtype();
+  if (C10_UNLIKELY(!to.device().is_cpu())) return false;
   if (dtype != x.dtype() || dtype != y.dtype()) return false;
   if (!to.is_contiguous() || !x.is_contiguous() || !y.is_contiguous()) return false;
   const int64_t n = to.numel();
@@ -59,9 +61,18 @@ inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const Te
   return true;
 }
 
-/// The same for a predicate: `op` writes bools.
-void run_predicate(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out, Inputs inputs);
-/// The same with the loop and the operands' compute types given; used by operators with mixed operands. computes[0] is out's.
+/// The same for an operator whose results have another compute type than its arguments.
+void run_to(ScalarType out_compute, const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out,
+            Inputs inputs);
+/// A predicate: `op` writes bools.
+inline void run_predicate(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out, Inputs inputs) {
+  run_to(ScalarType::Bool, name, op, in_dtype, out, inputs);
+}
+/// A predicate of bools, which `of_bytes` takes as they are on the CPU.
+void run_of_bools(const char* name, const cpu::ElementTable& of_bytes, const cpu::ElementOp& op, const TensorBase& out, Inputs inputs);
+/// Writes the elements of `from`, converted, into `out`, which has the same size.
+void copy(const TensorBase& out, const TensorBase& from);
+/// CPU tensors only: the same with the loop and the operands' compute types given; used by operators with mixed operands. computes[0] is out's.
 void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* computes, const TensorBase& out, Inputs inputs);
 
 cpu::Operand operand_of(const TensorBase& t);

@@ -56,23 +56,24 @@ void launch_or_throw(const char* name, void (*kernel)(Params...), const Launch& 
 }
 
 #ifdef __CUDACC__
-#define KD_DEVICE __device__ __forceinline__
+#define KD_DEVICE __host__ __device__ __forceinline__
 #else
 #define KD_DEVICE inline
 #endif
 
 /// The block's dynamic shared memory, aligned to 128 bytes.
-template <class T>
-KD_DEVICE T* dynamic_shared() {
 #ifdef KD_CUDA_ON_HOST
+template <class T>
+T* dynamic_shared() {
   return static_cast<T*>(simt::dynamic_shared());
+}
 #elif defined(__CUDACC__)
+template <class T>
+__device__ __forceinline__ T* dynamic_shared() {
   extern __shared__ __align__(128) unsigned char kd_dynamic_shared[];
   return reinterpret_cast<T*>(kd_dynamic_shared);
-#else
-  return nullptr;
-#endif
 }
+#endif
 
 /// A vector from memory in one access, and to it: `address` is a multiple of sizeof(V). On the host a kernel that does
 /// not keep to this ends with a fault.

@@ -149,8 +149,7 @@ bool acts(DispatchKey key, uint32_t active) {
                               ": an argument is a wrapper tensor, but nothing that handles those is linked; add "
                               "//aten/core:wrapper_tensor");
   TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::CUDA, op.name,
-                              ": no kernel for CUDA tensors is linked; add //aten/ops/", op.family,
-                              ":cuda, built with --config=cuda");
+                              ": no kernel for CUDA tensors is linked; where //aten/cuda has one, add that, built with --config=cuda");
   TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.name, "' with arguments from the '", toString(key),
                               "' backend: //aten/ops/", op.family, " has no kernel for it and none was registered");
 }

@@ -13,23 +13,22 @@
 
 namespace at::cpu::loops {
 
-constinit const ElementOp gelu = {AT_FORMULA(Gelu), {}, {}};
-constinit const ElementOp gelu_tanh = {AT_FORMULA(GeluTanh), {}, {}};
-constinit const ElementOp silu = {
-    AT_FORMULA(Silu), complex_table<op::Silu, float>(), complex_table<op::Silu, double>()};
-constinit const ElementOp mish = {AT_FORMULA(Mish), {}, {}};
-constinit const ElementOp softplus = {AT_FORMULA(Softplus), {}, {}};
-constinit const ElementOp elu = {AT_FORMULA(Elu), {}, {}};
-constinit const ElementOp leaky_relu = {AT_FLOAT_FORMULA(LeakyRelu), {}, {}};
-constinit const ElementOp hardsigmoid = {AT_FLOAT_FORMULA(Hardsigmoid), {}, {}};
-constinit const ElementOp hardswish = {AT_FLOAT_FORMULA(Hardswish), {}, {}};
-constinit const ElementOp softshrink = {AT_FLOAT_FORMULA(Softshrink), {}, {}};
-constinit const ElementOp hardshrink = {AT_FLOAT_FORMULA(Hardshrink), {}, {}};
-constinit const ElementOp prelu = {AT_FLOAT_FORMULA(Prelu), {}, {}};
-constinit const ElementOp threshold = {AT_FLOAT_FORMULA(Threshold), {}, {}};
-constinit const ElementOp log_sigmoid = {AT_FORMULA(LogSigmoid), {}, {}};
-constinit const ElementOp squared_difference = {AT_FLOAT_FORMULA(SquaredDifference), {}, {}};
-constinit const ElementOp logit_cross_entropy = {AT_FORMULA(LogitCrossEntropy), {}, {}};
+AT_ELEMENT_OP(gelu, {AT_FORMULA(Gelu), {}, {}});
+AT_ELEMENT_OP(gelu_tanh, {AT_FORMULA(GeluTanh), {}, {}});
+AT_ELEMENT_OP(silu, {AT_FORMULA(Silu), complex_table<op::Silu, float>(), complex_table<op::Silu, double>()});
+AT_ELEMENT_OP(mish, {AT_FORMULA(Mish), {}, {}});
+AT_ELEMENT_OP(softplus, {AT_FORMULA(Softplus), {}, {}});
+AT_ELEMENT_OP(elu, {AT_FORMULA(Elu), {}, {}});
+AT_ELEMENT_OP(leaky_relu, {AT_FLOAT_FORMULA(LeakyRelu), {}, {}});
+AT_ELEMENT_OP(hardsigmoid, {AT_FLOAT_FORMULA(Hardsigmoid), {}, {}});
+AT_ELEMENT_OP(hardswish, {AT_FLOAT_FORMULA(Hardswish), {}, {}});
+AT_ELEMENT_OP(softshrink, {AT_FLOAT_FORMULA(Softshrink), {}, {}});
+AT_ELEMENT_OP(hardshrink, {AT_FLOAT_FORMULA(Hardshrink), {}, {}});
+AT_ELEMENT_OP(prelu, {AT_FLOAT_FORMULA(Prelu), {}, {}});
+AT_ELEMENT_OP(threshold, {AT_FLOAT_FORMULA(Threshold), {}, {}});
+AT_ELEMENT_OP(log_sigmoid, {AT_FORMULA(LogSigmoid), {}, {}});
+AT_ELEMENT_OP(squared_difference, {AT_FLOAT_FORMULA(SquaredDifference), {}, {}});
+AT_ELEMENT_OP(logit_cross_entropy, {AT_FORMULA(LogitCrossEntropy), {}, {}});
 
 }  // namespace at::cpu::loops
 

@@ -13,14 +13,14 @@
 
 namespace at::cpu::loops {
 
-constinit const ElementOp sigmoid_backward = {
-    AT_FORMULA(SigmoidBackward), complex_table<op::SigmoidBackward, float>(), complex_table<op::SigmoidBackward, double>()};
-constinit const ElementOp tanh_backward = {
-    AT_FORMULA(TanhBackward), complex_table<op::TanhBackward, float>(), complex_table<op::TanhBackward, double>()};
-constinit const ElementOp gelu_backward = {AT_FORMULA(GeluBackward), {}, {}};
-constinit const ElementOp gelu_tanh_backward = {AT_FORMULA(GeluTanhBackward), {}, {}};
-constinit const ElementOp silu_backward = {AT_FORMULA(SiluBackward), {}, {}};
-constinit const ElementOp threshold_backward = {AT_FORMULA(ThresholdBackward), {}, {}};
+AT_ELEMENT_OP(sigmoid_backward, {AT_FORMULA(SigmoidBackward), complex_table<op::SigmoidBackward, float>(),
+              complex_table<op::SigmoidBackward, double>()});
+AT_ELEMENT_OP(tanh_backward, {AT_FORMULA(TanhBackward), complex_table<op::TanhBackward, float>(),
+              complex_table<op::TanhBackward, double>()});
+AT_ELEMENT_OP(gelu_backward, {AT_FORMULA(GeluBackward), {}, {}});
+AT_ELEMENT_OP(gelu_tanh_backward, {AT_FORMULA(GeluTanhBackward), {}, {}});
+AT_ELEMENT_OP(silu_backward, {AT_FORMULA(SiluBackward), {}, {}});
+AT_ELEMENT_OP(threshold_backward, {AT_FORMULA(ThresholdBackward), {}, {}});
 
 }  // namespace at::cpu::loops
 

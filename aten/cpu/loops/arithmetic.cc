@@ -20,47 +20,32 @@ namespace at::cpu::loops {
    AT_ISA_TABLE(I64<op::tag>::loop),  {}, {}}
 
 // Unsigned integers have the loop of int64 where its bits are theirs, and one of their own where order counts.
-constinit const ElementOp add = AT_NUMBERS(Add);
-constinit const ElementOp add_scaled = AT_NUMBERS(AddScaled);
-constinit const ElementOp sub = AT_NUMBERS(Sub);
-constinit const ElementOp mul =
-    with_unsigned(ElementOp AT_NUMBERS(Mul), AT_ISA_TABLE(I64<op::Mul>::loop), /*float8=*/true);
-constinit const ElementOp addcmul = AT_NUMBERS(Addcmul);
-constinit const ElementOp div = {AT_ISA_TABLE(F32V<op::Div>::loop), AT_ISA_TABLE(F64V<op::Div>::loop), {}, {},
-                                 AT_ISA_TABLE(Z64<op::Div>::loop),  AT_ISA_TABLE(Z128<op::Div>::loop)};
-constinit const ElementOp addcdiv = {
-    AT_ISA_TABLE(F32V<op::Addcdiv>::loop), AT_ISA_TABLE(F64V<op::Addcdiv>::loop), {}, {},
-    AT_ISA_TABLE(Z64<op::Addcdiv>::loop),  AT_ISA_TABLE(Z128<op::Addcdiv>::loop)};
-constinit const ElementOp lerp = {AT_ISA_TABLE(F32V<op::Lerp>::loop), AT_ISA_TABLE(F64V<op::Lerp>::loop), {}, {},
-                                  AT_ISA_TABLE(Z64<op::Lerp>::loop),  AT_ISA_TABLE(Z128<op::Lerp>::loop)};
-constinit const ElementOp lerp_scalar = {
-    AT_ISA_TABLE(F32V<op::LerpScalar>::loop), AT_ISA_TABLE(F64V<op::LerpScalar>::loop), {}, {},
-    AT_ISA_TABLE(Z64<op::LerpScalar>::loop),  AT_ISA_TABLE(Z128<op::LerpScalar>::loop)};
-constinit const ElementOp maximum =
-    with_unsigned(ElementOp AT_REALS(Maximum), AT_BASELINE_TABLE(U64<op::Maximum>::loop));
-constinit const ElementOp minimum =
-    with_unsigned(ElementOp AT_REALS(Minimum), AT_BASELINE_TABLE(U64<op::Minimum>::loop));
-constinit const ElementOp fmax = with_unsigned(ElementOp{AT_ISA_TABLE(F32V<op::Fmax>::loop),
-                                                         AT_ISA_TABLE(F64V<op::Fmax>::loop),
-                                                         AT_ISA_TABLE(I32<op::Maximum>::loop),
-                                                         AT_ISA_TABLE(I64<op::Maximum>::loop),
-                                                         {},
-                                                         {}},
-                                               AT_BASELINE_TABLE(U64<op::Maximum>::loop));
-constinit const ElementOp fmin = with_unsigned(ElementOp{AT_ISA_TABLE(F32V<op::Fmin>::loop),
-                                                         AT_ISA_TABLE(F64V<op::Fmin>::loop),
-                                                         AT_ISA_TABLE(I32<op::Minimum>::loop),
-                                                         AT_ISA_TABLE(I64<op::Minimum>::loop),
-                                                         {},
-                                                         {}},
-                                               AT_BASELINE_TABLE(U64<op::Minimum>::loop));
-constinit const ElementOp clamp = with_unsigned(ElementOp AT_REALS(Clamp), AT_BASELINE_TABLE(U64<op::Clamp>::loop));
-constinit const ElementOp clamp_min =
-    with_unsigned(ElementOp AT_REALS(ClampMin), AT_BASELINE_TABLE(U64<op::ClampMin>::loop));
-constinit const ElementOp clamp_max =
-    with_unsigned(ElementOp AT_REALS(ClampMax), AT_BASELINE_TABLE(U64<op::ClampMax>::loop));
-constinit const ElementOp clamp_tensor =
-    with_unsigned(ElementOp AT_REALS(ClampTensor), AT_BASELINE_TABLE(U64<op::ClampTensor>::loop));
+AT_ELEMENT_OP(add, AT_NUMBERS(Add));
+AT_ELEMENT_OP(add_scaled, AT_NUMBERS(AddScaled));
+AT_ELEMENT_OP(sub, AT_NUMBERS(Sub));
+AT_ELEMENT_OP(mul, with_unsigned(ElementOp AT_NUMBERS(Mul), AT_ISA_TABLE(I64<op::Mul>::loop), /*float8=*/true));
+AT_ELEMENT_OP(addcmul, AT_NUMBERS(Addcmul));
+AT_ELEMENT_OP(div, {AT_ISA_TABLE(F32V<op::Div>::loop), AT_ISA_TABLE(F64V<op::Div>::loop), {}, {},
+              AT_ISA_TABLE(Z64<op::Div>::loop), AT_ISA_TABLE(Z128<op::Div>::loop)});
+AT_ELEMENT_OP(addcdiv, {AT_ISA_TABLE(F32V<op::Addcdiv>::loop), AT_ISA_TABLE(F64V<op::Addcdiv>::loop), {}, {},
+              AT_ISA_TABLE(Z64<op::Addcdiv>::loop), AT_ISA_TABLE(Z128<op::Addcdiv>::loop)});
+AT_ELEMENT_OP(lerp, {AT_ISA_TABLE(F32V<op::Lerp>::loop), AT_ISA_TABLE(F64V<op::Lerp>::loop), {}, {},
+              AT_ISA_TABLE(Z64<op::Lerp>::loop), AT_ISA_TABLE(Z128<op::Lerp>::loop)});
+AT_ELEMENT_OP(lerp_scalar, {AT_ISA_TABLE(F32V<op::LerpScalar>::loop), AT_ISA_TABLE(F64V<op::LerpScalar>::loop), {}, {},
+              AT_ISA_TABLE(Z64<op::LerpScalar>::loop), AT_ISA_TABLE(Z128<op::LerpScalar>::loop)});
+AT_ELEMENT_OP(maximum, with_unsigned(ElementOp AT_REALS(Maximum), AT_BASELINE_TABLE(U64<op::Maximum>::loop)));
+AT_ELEMENT_OP(minimum, with_unsigned(ElementOp AT_REALS(Minimum), AT_BASELINE_TABLE(U64<op::Minimum>::loop)));
+AT_ELEMENT_OP(fmax, with_unsigned(ElementOp{AT_ISA_TABLE(F32V<op::Fmax>::loop), AT_ISA_TABLE(F64V<op::Fmax>::loop),
+              AT_ISA_TABLE(I32<op::Maximum>::loop), AT_ISA_TABLE(I64<op::Maximum>::loop), {}, {}},
+              AT_BASELINE_TABLE(U64<op::Maximum>::loop)));
+AT_ELEMENT_OP(fmin, with_unsigned(ElementOp{AT_ISA_TABLE(F32V<op::Fmin>::loop), AT_ISA_TABLE(F64V<op::Fmin>::loop),
+              AT_ISA_TABLE(I32<op::Minimum>::loop), AT_ISA_TABLE(I64<op::Minimum>::loop), {}, {}},
+              AT_BASELINE_TABLE(U64<op::Minimum>::loop)));
+AT_ELEMENT_OP(clamp, with_unsigned(ElementOp AT_REALS(Clamp), AT_BASELINE_TABLE(U64<op::Clamp>::loop)));
+AT_ELEMENT_OP(clamp_min, with_unsigned(ElementOp AT_REALS(ClampMin), AT_BASELINE_TABLE(U64<op::ClampMin>::loop)));
+AT_ELEMENT_OP(clamp_max, with_unsigned(ElementOp AT_REALS(ClampMax), AT_BASELINE_TABLE(U64<op::ClampMax>::loop)));
+AT_ELEMENT_OP(clamp_tensor, with_unsigned(ElementOp AT_REALS(ClampTensor),
+              AT_BASELINE_TABLE(U64<op::ClampTensor>::loop)));
 
 }  // namespace at::cpu::loops
 

@@ -176,73 +176,49 @@ HWY_AFTER_NAMESPACE();
 
 namespace at::cpu::loops {
 
-constinit const ElementOp eq = with_unsigned(
-    ElementOp{AT_ISA_TABLE(PF32<op::Eq>::loop), AT_ISA_TABLE(PF64<op::Eq>::loop), AT_ISA_TABLE(PI32<op::Eq>::loop),
-              AT_ISA_TABLE(PI64<op::Eq>::loop), AT_ISA_TABLE(PZ64<op::Eq>::loop), AT_ISA_TABLE(PZ128<op::Eq>::loop)},
-    AT_ISA_TABLE(PI64<op::Eq>::loop), /*float8=*/true);
-constinit const ElementOp ne = with_unsigned(
-    ElementOp{AT_ISA_TABLE(PF32<op::Ne>::loop), AT_ISA_TABLE(PF64<op::Ne>::loop), AT_ISA_TABLE(PI32<op::Ne>::loop),
-              AT_ISA_TABLE(PI64<op::Ne>::loop), AT_ISA_TABLE(PZ64<op::Ne>::loop), AT_ISA_TABLE(PZ128<op::Ne>::loop)},
-    AT_ISA_TABLE(PI64<op::Ne>::loop), /*float8=*/true);
-constinit const ElementOp logical_and = {
-    AT_ISA_TABLE(PF32<op::LogicalAnd>::loop), AT_ISA_TABLE(PF64<op::LogicalAnd>::loop),
-    AT_ISA_TABLE(PI32<op::LogicalAnd>::loop), AT_ISA_TABLE(PI64<op::LogicalAnd>::loop),
-    AT_ISA_TABLE(PZ64<op::LogicalAnd>::loop), AT_ISA_TABLE(PZ128<op::LogicalAnd>::loop)};
-constinit const ElementOp logical_or = {
-    AT_ISA_TABLE(PF32<op::LogicalOr>::loop), AT_ISA_TABLE(PF64<op::LogicalOr>::loop),
-    AT_ISA_TABLE(PI32<op::LogicalOr>::loop), AT_ISA_TABLE(PI64<op::LogicalOr>::loop),
-    AT_ISA_TABLE(PZ64<op::LogicalOr>::loop), AT_ISA_TABLE(PZ128<op::LogicalOr>::loop)};
-constinit const ElementOp logical_xor = {
-    AT_ISA_TABLE(PF32<op::LogicalXor>::loop), AT_ISA_TABLE(PF64<op::LogicalXor>::loop),
-    AT_ISA_TABLE(PI32<op::LogicalXor>::loop), AT_ISA_TABLE(PI64<op::LogicalXor>::loop),
-    AT_ISA_TABLE(PZ64<op::LogicalXor>::loop), AT_ISA_TABLE(PZ128<op::LogicalXor>::loop)};
-constinit const ElementOp logical_not = {
-    AT_ISA_TABLE(PF32<op::LogicalNot>::loop), AT_ISA_TABLE(PF64<op::LogicalNot>::loop),
-    AT_ISA_TABLE(PI32<op::LogicalNot>::loop), AT_ISA_TABLE(PI64<op::LogicalNot>::loop),
-    AT_ISA_TABLE(PZ64<op::LogicalNot>::loop), AT_ISA_TABLE(PZ128<op::LogicalNot>::loop)};
+AT_ELEMENT_OP(eq, with_unsigned(ElementOp{AT_ISA_TABLE(PF32<op::Eq>::loop), AT_ISA_TABLE(PF64<op::Eq>::loop),
+              AT_ISA_TABLE(PI32<op::Eq>::loop), AT_ISA_TABLE(PI64<op::Eq>::loop), AT_ISA_TABLE(PZ64<op::Eq>::loop),
+              AT_ISA_TABLE(PZ128<op::Eq>::loop)}, AT_ISA_TABLE(PI64<op::Eq>::loop), /*float8=*/true));
+AT_ELEMENT_OP(ne, with_unsigned(ElementOp{AT_ISA_TABLE(PF32<op::Ne>::loop), AT_ISA_TABLE(PF64<op::Ne>::loop),
+              AT_ISA_TABLE(PI32<op::Ne>::loop), AT_ISA_TABLE(PI64<op::Ne>::loop), AT_ISA_TABLE(PZ64<op::Ne>::loop),
+              AT_ISA_TABLE(PZ128<op::Ne>::loop)}, AT_ISA_TABLE(PI64<op::Ne>::loop), /*float8=*/true));
+AT_ELEMENT_OP(logical_and, {AT_ISA_TABLE(PF32<op::LogicalAnd>::loop), AT_ISA_TABLE(PF64<op::LogicalAnd>::loop),
+              AT_ISA_TABLE(PI32<op::LogicalAnd>::loop), AT_ISA_TABLE(PI64<op::LogicalAnd>::loop),
+              AT_ISA_TABLE(PZ64<op::LogicalAnd>::loop), AT_ISA_TABLE(PZ128<op::LogicalAnd>::loop)});
+AT_ELEMENT_OP(logical_or, {AT_ISA_TABLE(PF32<op::LogicalOr>::loop), AT_ISA_TABLE(PF64<op::LogicalOr>::loop),
+              AT_ISA_TABLE(PI32<op::LogicalOr>::loop), AT_ISA_TABLE(PI64<op::LogicalOr>::loop),
+              AT_ISA_TABLE(PZ64<op::LogicalOr>::loop), AT_ISA_TABLE(PZ128<op::LogicalOr>::loop)});
+AT_ELEMENT_OP(logical_xor, {AT_ISA_TABLE(PF32<op::LogicalXor>::loop), AT_ISA_TABLE(PF64<op::LogicalXor>::loop),
+              AT_ISA_TABLE(PI32<op::LogicalXor>::loop), AT_ISA_TABLE(PI64<op::LogicalXor>::loop),
+              AT_ISA_TABLE(PZ64<op::LogicalXor>::loop), AT_ISA_TABLE(PZ128<op::LogicalXor>::loop)});
+AT_ELEMENT_OP(logical_not, {AT_ISA_TABLE(PF32<op::LogicalNot>::loop), AT_ISA_TABLE(PF64<op::LogicalNot>::loop),
+              AT_ISA_TABLE(PI32<op::LogicalNot>::loop), AT_ISA_TABLE(PI64<op::LogicalNot>::loop),
+              AT_ISA_TABLE(PZ64<op::LogicalNot>::loop), AT_ISA_TABLE(PZ128<op::LogicalNot>::loop)});
 constinit const ElementTable bool_and = AT_ISA_TABLE(PU8<op::LogicalAnd>::loop);
 constinit const ElementTable bool_or = AT_ISA_TABLE(PU8<op::LogicalOr>::loop);
 constinit const ElementTable bool_xor = AT_ISA_TABLE(PU8<op::LogicalXor>::loop);
 constinit const ElementTable bool_not = AT_ISA_TABLE(PU8<op::LogicalNot>::loop);
-constinit const ElementOp lt = {AT_ISA_TABLE(PF32<op::Lt>::loop), AT_ISA_TABLE(PF64<op::Lt>::loop),
-                                 AT_ISA_TABLE(PI32<op::Lt>::loop), AT_ISA_TABLE(PI64<op::Lt>::loop),
-                                 {}, {}};
-constinit const ElementOp le = {AT_ISA_TABLE(PF32<op::Le>::loop), AT_ISA_TABLE(PF64<op::Le>::loop),
-                                 AT_ISA_TABLE(PI32<op::Le>::loop), AT_ISA_TABLE(PI64<op::Le>::loop),
-                                 {}, {}};
-constinit const ElementOp gt = {AT_ISA_TABLE(PF32<op::Gt>::loop), AT_ISA_TABLE(PF64<op::Gt>::loop),
-                                 AT_ISA_TABLE(PI32<op::Gt>::loop), AT_ISA_TABLE(PI64<op::Gt>::loop),
-                                 {}, {}};
-constinit const ElementOp ge = {AT_ISA_TABLE(PF32<op::Ge>::loop), AT_ISA_TABLE(PF64<op::Ge>::loop),
-                                 AT_ISA_TABLE(PI32<op::Ge>::loop), AT_ISA_TABLE(PI64<op::Ge>::loop),
-                                 {}, {}};
-constinit const ElementOp isnan = with_float8(ElementOp{AT_ISA_TABLE(PF32<op::IsNan>::loop),
-                                                        AT_ISA_TABLE(PF64<op::IsNan>::loop),
-                                                        {},
-                                                        {},
-                                                        AT_ISA_TABLE(PZ64<op::IsNan>::loop),
-                                                        AT_ISA_TABLE(PZ128<op::IsNan>::loop)});
-constinit const ElementOp isinf = with_float8(ElementOp{AT_ISA_TABLE(PF32<op::IsInf>::loop),
-                                                        AT_ISA_TABLE(PF64<op::IsInf>::loop),
-                                                        {},
-                                                        {},
-                                                        AT_ISA_TABLE(PZ64<op::IsInf>::loop),
-                                                        AT_ISA_TABLE(PZ128<op::IsInf>::loop)});
-constinit const ElementOp isfinite = with_float8(ElementOp{AT_ISA_TABLE(PF32<op::IsFinite>::loop),
-                                                           AT_ISA_TABLE(PF64<op::IsFinite>::loop),
-                                                           {},
-                                                           {},
-                                                           AT_ISA_TABLE(PZ64<op::IsFinite>::loop),
-                                                           AT_ISA_TABLE(PZ128<op::IsFinite>::loop)});
-constinit const ElementOp isposinf = {AT_ISA_TABLE(PF32<op::IsPosInf>::loop), AT_ISA_TABLE(PF64<op::IsPosInf>::loop),
-                                 {}, {},
-                                 {}, {}};
-constinit const ElementOp isneginf = {AT_ISA_TABLE(PF32<op::IsNegInf>::loop), AT_ISA_TABLE(PF64<op::IsNegInf>::loop),
-                                 {}, {},
-                                 {}, {}};
-constinit const ElementOp signbit = {AT_ISA_TABLE(PF32<op::SignBit>::loop), AT_ISA_TABLE(PF64<op::SignBit>::loop),
-                                 AT_ISA_TABLE(PI32<op::SignBit>::loop), AT_ISA_TABLE(PI64<op::SignBit>::loop),
-                                 {}, {}};
+AT_ELEMENT_OP(lt, {AT_ISA_TABLE(PF32<op::Lt>::loop), AT_ISA_TABLE(PF64<op::Lt>::loop), AT_ISA_TABLE(PI32<op::Lt>::loop),
+              AT_ISA_TABLE(PI64<op::Lt>::loop), {}, {}});
+AT_ELEMENT_OP(le, {AT_ISA_TABLE(PF32<op::Le>::loop), AT_ISA_TABLE(PF64<op::Le>::loop), AT_ISA_TABLE(PI32<op::Le>::loop),
+              AT_ISA_TABLE(PI64<op::Le>::loop), {}, {}});
+AT_ELEMENT_OP(gt, {AT_ISA_TABLE(PF32<op::Gt>::loop), AT_ISA_TABLE(PF64<op::Gt>::loop), AT_ISA_TABLE(PI32<op::Gt>::loop),
+              AT_ISA_TABLE(PI64<op::Gt>::loop), {}, {}});
+AT_ELEMENT_OP(ge, {AT_ISA_TABLE(PF32<op::Ge>::loop), AT_ISA_TABLE(PF64<op::Ge>::loop), AT_ISA_TABLE(PI32<op::Ge>::loop),
+              AT_ISA_TABLE(PI64<op::Ge>::loop), {}, {}});
+AT_ELEMENT_OP(isnan, with_float8(ElementOp{AT_ISA_TABLE(PF32<op::IsNan>::loop), AT_ISA_TABLE(PF64<op::IsNan>::loop), {},
+              {}, AT_ISA_TABLE(PZ64<op::IsNan>::loop), AT_ISA_TABLE(PZ128<op::IsNan>::loop)}));
+AT_ELEMENT_OP(isinf, with_float8(ElementOp{AT_ISA_TABLE(PF32<op::IsInf>::loop), AT_ISA_TABLE(PF64<op::IsInf>::loop), {},
+              {}, AT_ISA_TABLE(PZ64<op::IsInf>::loop), AT_ISA_TABLE(PZ128<op::IsInf>::loop)}));
+AT_ELEMENT_OP(isfinite, with_float8(ElementOp{AT_ISA_TABLE(PF32<op::IsFinite>::loop),
+              AT_ISA_TABLE(PF64<op::IsFinite>::loop), {}, {}, AT_ISA_TABLE(PZ64<op::IsFinite>::loop),
+              AT_ISA_TABLE(PZ128<op::IsFinite>::loop)}));
+AT_ELEMENT_OP(isposinf, {AT_ISA_TABLE(PF32<op::IsPosInf>::loop), AT_ISA_TABLE(PF64<op::IsPosInf>::loop), {}, {}, {},
+              {}});
+AT_ELEMENT_OP(isneginf, {AT_ISA_TABLE(PF32<op::IsNegInf>::loop), AT_ISA_TABLE(PF64<op::IsNegInf>::loop), {}, {}, {},
+              {}});
+AT_ELEMENT_OP(signbit, {AT_ISA_TABLE(PF32<op::SignBit>::loop), AT_ISA_TABLE(PF64<op::SignBit>::loop),
+              AT_ISA_TABLE(PI32<op::SignBit>::loop), AT_ISA_TABLE(PI64<op::SignBit>::loop), {}, {}});
 
 }  // namespace at::cpu::loops
 

@@ -179,11 +179,27 @@ void frexp_run(char* const* data, int64_t n) {
 
 }  // namespace
 
-void complex_abs_float(char* const* data, int64_t n, const void*) { complex_to<float, float>(data, n, kAbs); }
-void complex_abs_double(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAbs); }
-void complex_angle_double(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAngle); }
-void complex_is_real_float(char* const* data, int64_t n, const void*) { complex_to<bool, float>(data, n, kIsReal); }
-void complex_is_real_double(char* const* data, int64_t n, const void*) { complex_to<bool, double>(data, n, kIsReal); }
+namespace {
+
+template <class T>
+void abs_loop(char* const* data, int64_t n, const void*) {
+  complex_to<T, T>(data, n, kAbs);
+}
+void angle_loop(char* const* data, int64_t n, const void*) { complex_to<double, double>(data, n, kAngle); }
+template <class T>
+void is_real_loop(char* const* data, int64_t n, const void*) {
+  complex_to<bool, T>(data, n, kIsReal);
+}
+constexpr ElementTable table(ElementLoop loop) { return baseline_table<ElementLoop>(loop); }
+
+}  // namespace
+
+namespace loops {
+AT_ELEMENT_OP(complex_abs, {{}, {}, {}, {}, table(abs_loop<float>), table(abs_loop<double>)});
+AT_ELEMENT_OP(complex_angle, {{}, {}, {}, {}, table(complex_angle_float), table(angle_loop)});
+AT_ELEMENT_OP(complex_is_real, {{}, {}, {}, {}, table(is_real_loop<float>), table(is_real_loop<double>)});
+}  // namespace loops
+
 void frexp_float(char* const* data, int64_t n, const void*) { frexp_run<float, uint32_t>(data, n); }
 void frexp_double(char* const* data, int64_t n, const void*) { frexp_run<double, uint64_t>(data, n); }
 

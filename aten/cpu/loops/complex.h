@@ -17,13 +17,13 @@ constexpr ElementTable complex_table() {
   return baseline_table<ElementLoop>(&ComplexFn<Tag, T>::loop);
 }
 
-// Complex in, real (or bool) out; complex64 in the _float forms.
-void complex_abs_float(char* const* data, int64_t n, const void*);
-void complex_abs_double(char* const* data, int64_t n, const void*);
+// Complex in, real (or bool) out.
+namespace loops {
+extern const ElementOp complex_abs;
+extern const ElementOp complex_angle;
+extern const ElementOp complex_is_real;
+}  // namespace loops
 void complex_angle_float(char* const* data, int64_t n, const void*);
-void complex_angle_double(char* const* data, int64_t n, const void*);
-void complex_is_real_float(char* const* data, int64_t n, const void*);
-void complex_is_real_double(char* const* data, int64_t n, const void*);
 
 // Two outputs: mantissa, int32 exponent.
 void frexp_float(char* const* data, int64_t n, const void*);

@@ -112,17 +112,17 @@ namespace at::cpu::loops {
 
 #define AT_COMPLEX(tag) complex_table<op::tag, float>(), complex_table<op::tag, double>()
 
-constinit const ElementOp asin = {AT_FLOAT_FORMULA(Asin), AT_COMPLEX(Asin)};
-constinit const ElementOp acos = {AT_FLOAT_FORMULA(Acos), AT_COMPLEX(Acos)};
-constinit const ElementOp atan = {AT_FLOAT_FORMULA(Atan), AT_COMPLEX(Atan)};
-constinit const ElementOp erfinv = {AT_FLOAT_FORMULA(Erfinv), {}, {}};
-constinit const ElementOp logit = {AT_FORMULA(Logit), {}, {}};
-constinit const ElementOp logit_eps = {AT_FORMULA(LogitClamped), {}, {}};
-constinit const ElementOp atan2 = {AT_FLOAT_FORMULA(Atan2), {}, {}};
-constinit const ElementOp logaddexp = {AT_FORMULA(LogAddExp), AT_COMPLEX(LogAddExp)};
-constinit const ElementOp logaddexp2 = {AT_FORMULA(LogAddExp2), {}, {}};
-constinit const ElementOp xlogy = {AT_FORMULA(Xlogy), AT_COMPLEX(Xlogy)};
-constinit const ElementOp nextafter = {AT_FLOAT_FORMULA(NextAfter), {}, {}};
+AT_ELEMENT_OP(asin, {AT_FLOAT_FORMULA(Asin), AT_COMPLEX(Asin)});
+AT_ELEMENT_OP(acos, {AT_FLOAT_FORMULA(Acos), AT_COMPLEX(Acos)});
+AT_ELEMENT_OP(atan, {AT_FLOAT_FORMULA(Atan), AT_COMPLEX(Atan)});
+AT_ELEMENT_OP(erfinv, {AT_FLOAT_FORMULA(Erfinv), {}, {}});
+AT_ELEMENT_OP(logit, {AT_FORMULA(Logit), {}, {}});
+AT_ELEMENT_OP(logit_eps, {AT_FORMULA(LogitClamped), {}, {}});
+AT_ELEMENT_OP(atan2, {AT_FLOAT_FORMULA(Atan2), {}, {}});
+AT_ELEMENT_OP(logaddexp, {AT_FORMULA(LogAddExp), AT_COMPLEX(LogAddExp)});
+AT_ELEMENT_OP(logaddexp2, {AT_FORMULA(LogAddExp2), {}, {}});
+AT_ELEMENT_OP(xlogy, {AT_FORMULA(Xlogy), AT_COMPLEX(Xlogy)});
+AT_ELEMENT_OP(nextafter, {AT_FLOAT_FORMULA(NextAfter), {}, {}});
 
 }  // namespace at::cpu::loops
 

@@ -214,18 +214,18 @@ void complex_angle_float(char* const* data, int64_t n, const void*) {
 
 namespace at::cpu::loops {
 
-constinit const ElementOp tan = special::with_complex<op::Tan>(special::kTan);
-constinit const ElementOp sinc = special::with_complex<op::Sinc>(special::kSinc);
-constinit const ElementOp sinh = special::with_complex<op::Sinh>(special::kSinh);
-constinit const ElementOp cosh = special::with_complex<op::Cosh>(special::kCosh);
-constinit const ElementOp asinh = special::with_complex<op::Asinh>(special::kAsinh);
-constinit const ElementOp acosh = special::with_complex<op::Acosh>(special::kAcosh);
-constinit const ElementOp atanh = special::with_complex<op::Atanh>(special::kAtanh);
-constinit const ElementOp erfc = special::kErfc;
-constinit const ElementOp hypot = special::kHypot;
-constinit const ElementOp fmod = special::kFmod;
-constinit const ElementOp remainder = special::kRemainder;
-constinit const ElementOp floor_divide = special::kFloorDivide;
+AT_ELEMENT_OP(tan, special::with_complex<op::Tan>(special::kTan));
+AT_ELEMENT_OP(sinc, special::with_complex<op::Sinc>(special::kSinc));
+AT_ELEMENT_OP(sinh, special::with_complex<op::Sinh>(special::kSinh));
+AT_ELEMENT_OP(cosh, special::with_complex<op::Cosh>(special::kCosh));
+AT_ELEMENT_OP(asinh, special::with_complex<op::Asinh>(special::kAsinh));
+AT_ELEMENT_OP(acosh, special::with_complex<op::Acosh>(special::kAcosh));
+AT_ELEMENT_OP(atanh, special::with_complex<op::Atanh>(special::kAtanh));
+AT_ELEMENT_OP(erfc, special::kErfc);
+AT_ELEMENT_OP(hypot, special::kHypot);
+AT_ELEMENT_OP(fmod, special::kFmod);
+AT_ELEMENT_OP(remainder, special::kRemainder);
+AT_ELEMENT_OP(floor_divide, special::kFloorDivide);
 
 }  // namespace at::cpu::loops
 

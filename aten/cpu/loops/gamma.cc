@@ -78,8 +78,8 @@ constexpr ElementOp kDigamma = {AT_ISA_TABLE(DigammaLoops::floats),
 
 namespace at::cpu::loops {
 
-constinit const ElementOp lgamma = special::kLgamma;
-constinit const ElementOp digamma = special::kDigamma;
+AT_ELEMENT_OP(lgamma, special::kLgamma);
+AT_ELEMENT_OP(digamma, special::kDigamma);
 
 }  // namespace at::cpu::loops
 

@@ -133,17 +133,17 @@ constexpr ElementOp bit_by_bit() {
 
 namespace loops {
 
-constinit const ElementOp int_trunc_divide = division<TruncDivide>();
-constinit const ElementOp int_floor_divide = division<FloorDivide>();
-constinit const ElementOp int_fmod = division<Fmod>();
-constinit const ElementOp int_remainder = division<Remainder>();
-constinit const ElementOp bitwise_and = bit_by_bit<And>();
-constinit const ElementOp bitwise_or = bit_by_bit<Or>();
-constinit const ElementOp bitwise_xor = bit_by_bit<Xor>();
-constinit const ElementOp shift_left = bitwise<ShiftLeft>();
-constinit const ElementOp shift_right = bitwise<ShiftRight>();
-constinit const ElementOp gcd = bitwise<Gcd>();
-constinit const ElementOp lcm = bitwise<Lcm>();
+AT_ELEMENT_OP(int_trunc_divide, division<TruncDivide>());
+AT_ELEMENT_OP(int_floor_divide, division<FloorDivide>());
+AT_ELEMENT_OP(int_fmod, division<Fmod>());
+AT_ELEMENT_OP(int_remainder, division<Remainder>());
+AT_ELEMENT_OP(bitwise_and, bit_by_bit<And>());
+AT_ELEMENT_OP(bitwise_or, bit_by_bit<Or>());
+AT_ELEMENT_OP(bitwise_xor, bit_by_bit<Xor>());
+AT_ELEMENT_OP(shift_left, bitwise<ShiftLeft>());
+AT_ELEMENT_OP(shift_right, bitwise<ShiftRight>());
+AT_ELEMENT_OP(gcd, bitwise<Gcd>());
+AT_ELEMENT_OP(lcm, bitwise<Lcm>());
 
 }  // namespace loops
 }  // namespace at::cpu

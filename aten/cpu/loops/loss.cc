@@ -132,18 +132,18 @@ HWY_AFTER_NAMESPACE();
 
 namespace at::cpu::loops {
 
-constinit const ElementOp absolute_difference = AT_FLOAT_AND_DOUBLE(AbsoluteDifference);
-constinit const ElementOp smooth_l1 = AT_FLOAT_AND_DOUBLE(SmoothL1);
-constinit const ElementOp huber = AT_FLOAT_AND_DOUBLE(Huber);
-constinit const ElementOp soft_margin = AT_FLOAT_AND_DOUBLE(SoftMargin);
-constinit const ElementOp divergence = AT_FLOAT_AND_DOUBLE(Divergence);
-constinit const ElementOp divergence_of_logs = AT_FLOAT_AND_DOUBLE(DivergenceOfLogs);
-constinit const ElementOp clamped_difference = AT_FLOAT_AND_DOUBLE(ClampedDifference);
-constinit const ElementOp elu_backward = AT_FLOAT_AND_DOUBLE(EluBackward);
-constinit const ElementOp elu_result_backward = AT_FLOAT_AND_DOUBLE(EluResultBackward);
-constinit const ElementOp leaky_relu_backward = AT_FLOAT_AND_DOUBLE(LeakyReluBackward);
-constinit const ElementOp hardswish_backward = AT_FLOAT_AND_DOUBLE(HardswishBackward);
-constinit const ElementOp softplus_backward = AT_FLOAT_AND_DOUBLE(SoftplusBackward);
+AT_ELEMENT_OP(absolute_difference, AT_FLOAT_AND_DOUBLE(AbsoluteDifference));
+AT_ELEMENT_OP(smooth_l1, AT_FLOAT_AND_DOUBLE(SmoothL1));
+AT_ELEMENT_OP(huber, AT_FLOAT_AND_DOUBLE(Huber));
+AT_ELEMENT_OP(soft_margin, AT_FLOAT_AND_DOUBLE(SoftMargin));
+AT_ELEMENT_OP(divergence, AT_FLOAT_AND_DOUBLE(Divergence));
+AT_ELEMENT_OP(divergence_of_logs, AT_FLOAT_AND_DOUBLE(DivergenceOfLogs));
+AT_ELEMENT_OP(clamped_difference, AT_FLOAT_AND_DOUBLE(ClampedDifference));
+AT_ELEMENT_OP(elu_backward, AT_FLOAT_AND_DOUBLE(EluBackward));
+AT_ELEMENT_OP(elu_result_backward, AT_FLOAT_AND_DOUBLE(EluResultBackward));
+AT_ELEMENT_OP(leaky_relu_backward, AT_FLOAT_AND_DOUBLE(LeakyReluBackward));
+AT_ELEMENT_OP(hardswish_backward, AT_FLOAT_AND_DOUBLE(HardswishBackward));
+AT_ELEMENT_OP(softplus_backward, AT_FLOAT_AND_DOUBLE(SoftplusBackward));
 
 }  // namespace at::cpu::loops
 

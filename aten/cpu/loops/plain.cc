@@ -61,10 +61,10 @@ void nextafter_half(char* const* data, int64_t n, const void*) { nextafter_16<0x
 
 namespace loops {
 
-constinit const ElementOp real_angle = {table(angle<float>), table(angle<double>), {}, {}, {}, {}};
-constinit const ElementOp trunc_divide = {table(truncated_quotient<float>), table(truncated_quotient<double>), {}, {}, {}, {}};
-constinit const ElementOp heaviside = {table(heaviside_of<float>), table(heaviside_of<double>), table(heaviside_of<int32_t>),
-                                       table(heaviside_of<int64_t>), {}, {}};
+AT_ELEMENT_OP(real_angle, {table(angle<float>), table(angle<double>), {}, {}, {}, {}});
+AT_ELEMENT_OP(trunc_divide, {table(truncated_quotient<float>), table(truncated_quotient<double>), {}, {}, {}, {}});
+AT_ELEMENT_OP(heaviside, {table(heaviside_of<float>), table(heaviside_of<double>), table(heaviside_of<int32_t>),
+              table(heaviside_of<int64_t>), {}, {}});
 
 }  // namespace loops
 }  // namespace at::cpu

@@ -150,12 +150,9 @@ void int_pow(char* const* data, int64_t n, const void*) {
 
 namespace loops {
 
-constinit const ElementOp pow = {AT_ISA_TABLE(pow_float),
-                                 baseline_table<ElementLoop>(pow_double),
-                                 baseline_table<ElementLoop>(int_pow<int32_t>),
-                                 baseline_table<ElementLoop>(int_pow<int64_t>),
-                                 complex_table<op::Pow, float>(),
-                                 complex_table<op::Pow, double>()};
+AT_ELEMENT_OP(pow, {AT_ISA_TABLE(pow_float), baseline_table<ElementLoop>(pow_double),
+              baseline_table<ElementLoop>(int_pow<int32_t>), baseline_table<ElementLoop>(int_pow<int64_t>),
+              complex_table<op::Pow, float>(), complex_table<op::Pow, double>()});
 
 }  // namespace loops
 }  // namespace at::cpu

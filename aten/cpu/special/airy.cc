@@ -116,8 +116,8 @@ HWY_AFTER_NAMESPACE();
 namespace at::cpu::special {
 namespace loops {
 
-constinit const ElementOp spherical_j0 = AT_TWIN_OP(SphericalJ0Loops, SphericalJ0TwinLoops);
-constinit const ElementOp airy_ai = AT_TWIN_OP(AiryAiLoops, AiryAiTwinLoops);
+AT_ELEMENT_OP(spherical_j0, AT_TWIN_OP(SphericalJ0Loops, SphericalJ0TwinLoops));
+AT_ELEMENT_OP(airy_ai, AT_TWIN_OP(AiryAiLoops, AiryAiTwinLoops));
 
 }  // namespace loops
 }  // namespace at::cpu::special

@@ -151,10 +151,10 @@ HWY_AFTER_NAMESPACE();
 namespace at::cpu::special {
 namespace loops {
 
-constinit const ElementOp j0 = AT_TWIN_OP(J0Loops, J0TwinLoops);
-constinit const ElementOp j1 = AT_TWIN_OP(J1Loops, J1TwinLoops);
-constinit const ElementOp y0 = AT_TWIN_OP(Y0Loops, Y0TwinLoops);
-constinit const ElementOp y1 = AT_TWIN_OP(Y1Loops, Y1TwinLoops);
+AT_ELEMENT_OP(j0, AT_TWIN_OP(J0Loops, J0TwinLoops));
+AT_ELEMENT_OP(j1, AT_TWIN_OP(J1Loops, J1TwinLoops));
+AT_ELEMENT_OP(y0, AT_TWIN_OP(Y0Loops, Y0TwinLoops));
+AT_ELEMENT_OP(y1, AT_TWIN_OP(Y1Loops, Y1TwinLoops));
 
 }  // namespace loops
 }  // namespace at::cpu::special

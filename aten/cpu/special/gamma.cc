@@ -244,11 +244,11 @@ HWY_AFTER_NAMESPACE();
 namespace at::cpu::special {
 namespace loops {
 
-constinit const ElementOp zeta = AT_TWIN_OP(ZetaLoops, ZetaTwinLoops);
-constinit const ElementOp polygamma = AT_TWIN_OP(PolygammaLoops, PolygammaTwinLoops);
-constinit const ElementOp mvlgamma = AT_WIDE_OP(MvlgammaLoops);
-constinit const ElementOp lower_gamma = AT_WIDE_OP(LowerGammaLoops);
-constinit const ElementOp upper_gamma = AT_WIDE_OP(UpperGammaLoops);
+AT_ELEMENT_OP(zeta, AT_TWIN_OP(ZetaLoops, ZetaTwinLoops));
+AT_ELEMENT_OP(polygamma, AT_TWIN_OP(PolygammaLoops, PolygammaTwinLoops));
+AT_ELEMENT_OP(mvlgamma, AT_WIDE_OP(MvlgammaLoops));
+AT_ELEMENT_OP(lower_gamma, AT_WIDE_OP(LowerGammaLoops));
+AT_ELEMENT_OP(upper_gamma, AT_WIDE_OP(UpperGammaLoops));
 
 }  // namespace loops
 }  // namespace at::cpu::special

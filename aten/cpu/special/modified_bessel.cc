@@ -151,14 +151,14 @@ HWY_AFTER_NAMESPACE();
 namespace at::cpu::special {
 namespace loops {
 
-constinit const ElementOp i0 = AT_TWIN_OP(I0Loops, I0TwinLoops);
-constinit const ElementOp i0e = AT_TWIN_OP(I0eLoops, I0eTwinLoops);
-constinit const ElementOp i1 = AT_TWIN_OP(I1Loops, I1TwinLoops);
-constinit const ElementOp i1e = AT_TWIN_OP(I1eLoops, I1eTwinLoops);
-constinit const ElementOp k0 = AT_TWIN_OP(K0Loops, K0TwinLoops);
-constinit const ElementOp k0e = AT_TWIN_OP(K0eLoops, K0eTwinLoops);
-constinit const ElementOp k1 = AT_TWIN_OP(K1Loops, K1TwinLoops);
-constinit const ElementOp k1e = AT_TWIN_OP(K1eLoops, K1eTwinLoops);
+AT_ELEMENT_OP(i0, AT_TWIN_OP(I0Loops, I0TwinLoops));
+AT_ELEMENT_OP(i0e, AT_TWIN_OP(I0eLoops, I0eTwinLoops));
+AT_ELEMENT_OP(i1, AT_TWIN_OP(I1Loops, I1TwinLoops));
+AT_ELEMENT_OP(i1e, AT_TWIN_OP(I1eLoops, I1eTwinLoops));
+AT_ELEMENT_OP(k0, AT_TWIN_OP(K0Loops, K0TwinLoops));
+AT_ELEMENT_OP(k0e, AT_TWIN_OP(K0eLoops, K0eTwinLoops));
+AT_ELEMENT_OP(k1, AT_TWIN_OP(K1Loops, K1TwinLoops));
+AT_ELEMENT_OP(k1e, AT_TWIN_OP(K1eLoops, K1eTwinLoops));
 
 }  // namespace loops
 }  // namespace at::cpu::special

@@ -193,12 +193,12 @@ HWY_AFTER_NAMESPACE();
 namespace at::cpu::special {
 namespace loops {
 
-constinit const ElementOp erfcx = AT_TWIN_OP(ErfcxLoops, ErfcxTwinLoops);
-constinit const ElementOp ndtr = AT_TWIN_OP(NdtrLoops, NdtrTwinLoops);
-constinit const ElementOp log_ndtr = AT_TWIN_OP(LogNdtrLoops, LogNdtrTwinLoops);
-constinit const ElementOp ndtri = AT_TWIN_OP(NdtriLoops, NdtriTwinLoops);
-constinit const ElementOp entr = AT_TWIN_OP(EntrLoops, EntrTwinLoops);
-constinit const ElementOp xlog1py = AT_TWIN_OP(Xlog1pyLoops, Xlog1pyTwinLoops);
+AT_ELEMENT_OP(erfcx, AT_TWIN_OP(ErfcxLoops, ErfcxTwinLoops));
+AT_ELEMENT_OP(ndtr, AT_TWIN_OP(NdtrLoops, NdtrTwinLoops));
+AT_ELEMENT_OP(log_ndtr, AT_TWIN_OP(LogNdtrLoops, LogNdtrTwinLoops));
+AT_ELEMENT_OP(ndtri, AT_TWIN_OP(NdtriLoops, NdtriTwinLoops));
+AT_ELEMENT_OP(entr, AT_TWIN_OP(EntrLoops, EntrTwinLoops));
+AT_ELEMENT_OP(xlog1py, AT_TWIN_OP(Xlog1pyLoops, Xlog1pyTwinLoops));
 
 }  // namespace loops
 }  // namespace at::cpu::special

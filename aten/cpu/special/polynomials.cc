@@ -129,18 +129,18 @@ namespace loops {
 
 #define AT_POLYNOMIAL(Name) {AT_ISA_TABLE(Name::floats), AT_ISA_TABLE(Name::wide_doubles), {}, {}, {}, {}}
 
-constinit const ElementOp chebyshev_t = AT_POLYNOMIAL(ChebyshevTLoops);
-constinit const ElementOp chebyshev_u = AT_POLYNOMIAL(ChebyshevULoops);
-constinit const ElementOp chebyshev_v = AT_POLYNOMIAL(ChebyshevVLoops);
-constinit const ElementOp chebyshev_w = AT_POLYNOMIAL(ChebyshevWLoops);
-constinit const ElementOp hermite_h = AT_POLYNOMIAL(HermiteHLoops);
-constinit const ElementOp hermite_he = AT_POLYNOMIAL(HermiteHeLoops);
-constinit const ElementOp laguerre_l = AT_POLYNOMIAL(LaguerreLLoops);
-constinit const ElementOp legendre_p = AT_POLYNOMIAL(LegendrePLoops);
-constinit const ElementOp shifted_chebyshev_t = AT_POLYNOMIAL(ShiftedChebyshevTLoops);
-constinit const ElementOp shifted_chebyshev_u = AT_POLYNOMIAL(ShiftedChebyshevULoops);
-constinit const ElementOp shifted_chebyshev_v = AT_POLYNOMIAL(ShiftedChebyshevVLoops);
-constinit const ElementOp shifted_chebyshev_w = AT_POLYNOMIAL(ShiftedChebyshevWLoops);
+AT_ELEMENT_OP(chebyshev_t, AT_POLYNOMIAL(ChebyshevTLoops));
+AT_ELEMENT_OP(chebyshev_u, AT_POLYNOMIAL(ChebyshevULoops));
+AT_ELEMENT_OP(chebyshev_v, AT_POLYNOMIAL(ChebyshevVLoops));
+AT_ELEMENT_OP(chebyshev_w, AT_POLYNOMIAL(ChebyshevWLoops));
+AT_ELEMENT_OP(hermite_h, AT_POLYNOMIAL(HermiteHLoops));
+AT_ELEMENT_OP(hermite_he, AT_POLYNOMIAL(HermiteHeLoops));
+AT_ELEMENT_OP(laguerre_l, AT_POLYNOMIAL(LaguerreLLoops));
+AT_ELEMENT_OP(legendre_p, AT_POLYNOMIAL(LegendrePLoops));
+AT_ELEMENT_OP(shifted_chebyshev_t, AT_POLYNOMIAL(ShiftedChebyshevTLoops));
+AT_ELEMENT_OP(shifted_chebyshev_u, AT_POLYNOMIAL(ShiftedChebyshevULoops));
+AT_ELEMENT_OP(shifted_chebyshev_v, AT_POLYNOMIAL(ShiftedChebyshevVLoops));
+AT_ELEMENT_OP(shifted_chebyshev_w, AT_POLYNOMIAL(ShiftedChebyshevWLoops));
 
 }  // namespace loops
 }  // namespace at::cpu::special

@@ -111,6 +111,7 @@ void subtract_scaled(const Input& a, const Input& b, const Scalar& alpha, Tensor
 
 // Whether a divisor is zero, once it has the result's type.
 bool has_zero(const Tensor& divisor, ScalarType type) {
+  if (!divisor.is_cpu()) return false;  // a device gives what it gives
   const Tensor divisors = dense(divisor.scalar_type() == type ? divisor : at::to(divisor, type));
   return cpu::visit_real(type, "division", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -176,7 +177,7 @@ TensorSpec add_meta(const Tensor& self, const Tensor& other, const Scalar& alpha
   if (C10_UNLIKELY(!alpha.isIntegral(false))) check_alpha(spec.dtype, alpha);
   return spec;
 }
-void add_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+void add_kernel(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
   if (C10_LIKELY(is_one(alpha)) && pointwise::run_direct(cpu::loops::add, out, self, other)) return;
   add_scaled(self, other, alpha, out);
 }
@@ -186,7 +187,7 @@ TensorSpec add_scalar_meta(const Tensor& self, const Scalar& other, const Scalar
   check_alpha(spec.dtype, alpha);
   return spec;
 }
-void add_scalar_cpu(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
+void add_scalar_kernel(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
   add_scaled(self, other, alpha, out);
 }
 
@@ -194,7 +195,7 @@ TensorSpec sub_meta(const Tensor& self, const Tensor& other, const Scalar& alpha
   check_not_bool(self.scalar_type() == ScalarType::Bool, other.scalar_type() == ScalarType::Bool);
   return add_meta(self, other, alpha);
 }
-void sub_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+void sub_kernel(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
   if (C10_LIKELY(is_one(alpha)) && pointwise::run_direct(cpu::loops::sub, out, self, other)) return;
   subtract_scaled(self, other, alpha, out);
 }
@@ -202,20 +203,20 @@ TensorSpec sub_scalar_meta(const Tensor& self, const Scalar& other, const Scalar
   check_not_bool(self.scalar_type() == ScalarType::Bool, other.isBoolean());
   return add_scalar_meta(self, other, alpha);
 }
-void sub_scalar_cpu(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
+void sub_scalar_kernel(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
   subtract_scaled(self, other, alpha, out);
 }
-void rsub_cpu(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
+void rsub_kernel(const Tensor& self, const Tensor& other, const Scalar& alpha, Tensor& out) {
   subtract_scaled(other, self, alpha, out);
 }
-void rsub_scalar_cpu(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
+void rsub_scalar_kernel(const Tensor& self, const Scalar& other, const Scalar& alpha, Tensor& out) {
   subtract_scaled(other, self, alpha, out);
 }
 
 // --- mul and div ---
 
 TensorSpec mul_meta(const Tensor& self, const Tensor& other) { return arithmetic_spec(self, other); }
-void mul_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void mul_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   if (pointwise::run_direct(cpu::loops::mul, out, self, other)) return;
   pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
 }
@@ -224,7 +225,7 @@ TensorSpec mul_scalar_meta(const Tensor& self, const Scalar& other) {
                               self.scalar_type(), "'");
   return arithmetic_spec(self, other);
 }
-void mul_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+void mul_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
   pointwise::run("mul", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, other});
 }
 
@@ -232,24 +233,24 @@ TensorSpec div_meta(const Tensor& self, const Tensor& other) {
   if (self.is_floating_point() && is_plain(self, other)) return arithmetic_spec(self, other);
   return floating_spec(self, other);
 }
-void div_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void div_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   if (pointwise::run_direct(cpu::loops::div, out, self, other)) return;
   pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec div_scalar_meta(const Tensor& self, const Scalar& other) { return floating_spec(self, other); }
-void div_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+void div_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
   pointwise::run("div", cpu::loops::div, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec div_mode_meta(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
   return div_mode_spec(self, other, rounding_mode);
 }
-void div_mode_cpu(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
+void div_mode_kernel(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
   div_mode(self, other, rounding_mode, out);
 }
 TensorSpec div_scalar_mode_meta(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode) {
   return div_mode_spec(self, other, rounding_mode);
 }
-void div_scalar_mode_cpu(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
+void div_scalar_mode_kernel(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
   div_mode(self, other, rounding_mode, out);
 }
 namespace {
@@ -302,47 +303,47 @@ TensorSpec remainder_meta(const Tensor& self, const Tensor& other) {
 TensorSpec remainder_scalar_meta(const Tensor& self, const Scalar& other) {
   return real_spec("remainder_cpu", self, other);
 }
-void floor_divide_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void floor_divide_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   divide("floor_divide", cpu::loops::int_floor_divide, cpu::loops::floor_divide, self, other, out);
 }
-void floor_divide_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+void floor_divide_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
   divide("floor_divide", cpu::loops::int_floor_divide, cpu::loops::floor_divide, self, other, out);
 }
-void fmod_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void fmod_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   divide("fmod", cpu::loops::int_fmod, cpu::loops::fmod, self, other, out);
 }
-void fmod_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+void fmod_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
   divide("fmod", cpu::loops::int_fmod, cpu::loops::fmod, self, other, out);
 }
-void remainder_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void remainder_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   divide("remainder", cpu::loops::int_remainder, cpu::loops::remainder, self, other, out);
 }
-void remainder_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+void remainder_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
   divide("remainder", cpu::loops::int_remainder, cpu::loops::remainder, self, other, out);
 }
-void remainder_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
+void remainder_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
   divide("remainder", cpu::loops::int_remainder, cpu::loops::remainder, self, other, out);
 }
 
 // --- extremes ---
 
-void maximum_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void maximum_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("maximum", cpu::loops::maximum, out.scalar_type(), nullptr, out, {self, other});
 }
-void minimum_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void minimum_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("minimum", cpu::loops::minimum, out.scalar_type(), nullptr, out, {self, other});
 }
-void fmax_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void fmax_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("fmax", cpu::loops::fmax, out.scalar_type(), nullptr, out, {self, other});
 }
-void fmin_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void fmin_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("fmin", cpu::loops::fmin, out.scalar_type(), nullptr, out, {self, other});
 }
 
 // --- powers ---
 
 TensorSpec pow_meta(const Tensor& self, const Tensor& exponent) { return arithmetic_spec(self, exponent); }
-void pow_cpu(const Tensor& self, const Tensor& exponent, Tensor& out) {
+void pow_kernel(const Tensor& self, const Tensor& exponent, Tensor& out) {
   pointwise::run("pow", cpu::loops::pow, out.scalar_type(), nullptr, out, {self, exponent});
 }
 TensorSpec pow_scalar_meta(const Tensor& self, const Scalar& exponent) {
@@ -351,13 +352,13 @@ TensorSpec pow_scalar_meta(const Tensor& self, const Scalar& exponent) {
               "Integers to negative integer powers are not allowed.");
   return spec;
 }
-void pow_scalar_cpu(const Tensor& self, const Scalar& exponent, Tensor& out) {
+void pow_scalar_kernel(const Tensor& self, const Scalar& exponent, Tensor& out) {
   const ScalarType dtype = out.scalar_type();
   const auto unary = [&](const cpu::ElementOp& op) { pointwise::run("pow", op, dtype, nullptr, out, {self}); };
   if (exponent.equal(int64_t{0})) {
     at::fill_(out, 1);
   } else if (exponent.equal(int64_t{1})) {
-    cpu::copy(pointwise::operand_of(out), dtype, pointwise::operand_of(self), self.scalar_type());
+    pointwise::copy(out, self);
   } else if (exponent.equal(int64_t{2})) {
     unary(cpu::loops::square);
   } else if (isFloatingType(dtype) && exponent.equal(int64_t{3})) {
@@ -375,7 +376,7 @@ void pow_scalar_cpu(const Tensor& self, const Scalar& exponent, Tensor& out) {
   }
 }
 TensorSpec pow_from_scalar_meta(const Scalar& self, const Tensor& exponent) { return arithmetic_spec(exponent, self); }
-void pow_from_scalar_cpu(const Scalar& self, const Tensor& exponent, Tensor& out) {
+void pow_from_scalar_kernel(const Scalar& self, const Tensor& exponent, Tensor& out) {
   pointwise::run("pow", cpu::loops::pow, out.scalar_type(), nullptr, out, {self, exponent});
 }
 
@@ -434,10 +435,10 @@ TensorSpec floating_meta(const Tensor& self, const Tensor& other) {
   TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "the operation is not supported for complex tensors, got ", spec.dtype);
   return spec;
 }
-void atan2_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void atan2_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("atan2", cpu::loops::atan2, out.scalar_type(), nullptr, out, {self, other});
 }
-void copysign_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void copysign_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("copysign", cpu::loops::copysign, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec copysign_scalar_meta(const Tensor& self, const Scalar& other) {
@@ -445,7 +446,7 @@ TensorSpec copysign_scalar_meta(const Tensor& self, const Scalar& other) {
   TORCH_CHECK_NOT_IMPLEMENTED(!isComplexType(spec.dtype), "copysign is not supported for complex tensors");
   return spec;
 }
-void copysign_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+void copysign_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
   pointwise::run("copysign", cpu::loops::copysign, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec floating_only_meta(const Tensor& self, const Tensor& other) {
@@ -459,7 +460,7 @@ TensorSpec logaddexp_meta(const Tensor& self, const Tensor& other) {
   TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(spec.dtype) || isComplexType(spec.dtype), "\"logaddexp\" not implemented for '", toString(spec.dtype), "'");
   return spec;
 }
-void hypot_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void hypot_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("hypot", cpu::loops::hypot, out.scalar_type(), nullptr, out, {self, other});
 }
 void nextafter_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
@@ -472,22 +473,22 @@ void nextafter_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
                               "\"nextafter\" not implemented for '", out.scalar_type(), "'");
   pointwise::run("nextafter", cpu::loops::nextafter, out.scalar_type(), nullptr, out, {self, other});
 }
-void logaddexp_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void logaddexp_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("logaddexp", cpu::loops::logaddexp, out.scalar_type(), nullptr, out, {self, other});
 }
-void logaddexp2_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void logaddexp2_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("logaddexp2", cpu::loops::logaddexp2, out.scalar_type(), nullptr, out, {self, other});
 }
-void xlogy_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void xlogy_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec xlogy_from_scalar_meta(const Scalar& self, const Tensor& other) { return xlogy_spec(self, other); }
 TensorSpec xlogy_scalar_meta(const Tensor& self, const Scalar& other) { return xlogy_spec(self, other); }
 TensorSpec xlogy_meta(const Tensor& self, const Tensor& other) { return xlogy_spec(self, other); }
-void xlogy_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
+void xlogy_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
   pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
 }
-void xlogy_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
+void xlogy_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
   pointwise::run("xlogy", cpu::loops::xlogy, out.scalar_type(), nullptr, out, {self, other});
 }
 TensorSpec heaviside_meta(const Tensor& self, const Tensor& values) {
@@ -497,7 +498,7 @@ TensorSpec heaviside_meta(const Tensor& self, const Tensor& values) {
               "heaviside is not yet implemented for tensors with different dtypes.");
   return arithmetic_spec(self, values);
 }
-void heaviside_cpu(const Tensor& self, const Tensor& values, Tensor& out) {
+void heaviside_kernel(const Tensor& self, const Tensor& values, Tensor& out) {
   pointwise::run("heaviside", cpu::loops::heaviside, out.scalar_type(), nullptr, out, {self, values});
 }
 

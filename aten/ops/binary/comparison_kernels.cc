@@ -18,11 +18,6 @@ using pointwise::result_spec;
 
 namespace {
 
-// `op` of bools: a loop over their bytes.
-void combine_bools(const cpu::ElementTable& op, const Input& a, const Input& b, Tensor& out) {
-  constexpr ScalarType kComputes[] = {ScalarType::Bool, ScalarType::Bool, ScalarType::Bool};
-  pointwise::run_loop(op.get(), nullptr, kComputes, out, {a, b});
-}
 void compare(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
   const ScalarType dtype = promoted_type({a, b});
   if (b.tensor() != nullptr) {
@@ -34,7 +29,7 @@ void compare(const char* name, const cpu::ElementOp& op, const Input& a, const I
 }
 void logic(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bools, const Tensor& a, const Tensor& b,
            Tensor& out) {
-  if (promoted_type({a, b}) == ScalarType::Bool) return combine_bools(of_bools, a, b, out);
+  if (promoted_type({a, b}) == ScalarType::Bool) return pointwise::run_of_bools(name, of_bools, op, out, {a, b});
   compare(name, op, a, b, out);
 }
 // `name`: as PyTorch's error names the loop.
@@ -45,12 +40,12 @@ TensorSpec order_spec(const char* name, const Input& a, const Input& b) {
 }
 // The loops of bits take the dtype's width, so that shifts of narrow types computed in 32 bits end where theirs end.
 void bits(const char* name, const cpu::ElementOp& op, const Input& a, const Input& b, Tensor& out) {
-  const int width = static_cast<int>(out.itemsize() * 8);
-  pointwise::run(name, op, out.scalar_type(), &width, out, {a, b});
+  const pointwise::Params width(ScalarType::Int, {static_cast<int64_t>(out.itemsize() * 8)});
+  pointwise::run(name, op, out.scalar_type(), width.get(), out, {a, b});
 }
-void bits(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bools, const Input& a, const Input& b,
-          Tensor& out) {
-  if (out.scalar_type() == ScalarType::Bool) return combine_bools(of_bools, a, b, out);
+void bits(const char* name, const cpu::ElementOp& op, const cpu::ElementTable& of_bytes, const cpu::ElementOp& of_bools,
+          const Input& a, const Input& b, Tensor& out) {
+  if (out.scalar_type() == ScalarType::Bool) return pointwise::run_of_bools(name, of_bytes, of_bools, out, {a, b});
   bits(name, op, a, b, out);
 }
 TensorSpec integral_spec(const char* name, const Input& a, const Input& b, bool bool_allowed) {
@@ -72,26 +67,26 @@ TensorSpec le_scalar_meta(const Tensor& self, const Scalar& other) { return orde
 TensorSpec lt_meta(const Tensor& self, const Tensor& other) { return order_spec("lt_cpu", self, other); }
 TensorSpec lt_scalar_meta(const Tensor& self, const Scalar& other) { return order_spec("lt_cpu", self, other); }
 
-void eq_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
-void eq_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
-void ne_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
-void ne_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
-void lt_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
-void lt_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
-void le_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
-void le_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
-void gt_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
-void gt_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
-void ge_cpu(const Tensor& self, const Tensor& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
-void ge_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
+void eq_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
+void eq_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
+void ne_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
+void ne_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
+void lt_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
+void lt_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
+void le_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
+void le_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
+void gt_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
+void gt_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
+void ge_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
+void ge_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
 
-void logical_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void logical_and_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   logic("logical_and", cpu::loops::logical_and, cpu::loops::bool_and, self, other, out);
 }
-void logical_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void logical_or_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   logic("logical_or", cpu::loops::logical_or, cpu::loops::bool_or, self, other, out);
 }
-void logical_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void logical_xor_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   logic("logical_xor", cpu::loops::logical_xor, cpu::loops::bool_xor, self, other, out);
 }
 
@@ -147,41 +142,41 @@ TensorSpec lcm_meta(const Tensor& self, const Tensor& other) {
   return integral_spec("lcm_cpu", self, other, false);
 }
 
-void bitwise_and_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+void bitwise_and_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, cpu::loops::logical_and, self, other, out);
 }
-void bitwise_and_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
-  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+void bitwise_and_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, cpu::loops::logical_and, self, other, out);
 }
-void bitwise_and_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, self, other, out);
+void bitwise_and_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_and", cpu::loops::bitwise_and, cpu::loops::bool_and, cpu::loops::logical_and, self, other, out);
 }
-void bitwise_or_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+void bitwise_or_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, cpu::loops::logical_or, self, other, out);
 }
-void bitwise_or_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
-  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+void bitwise_or_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, cpu::loops::logical_or, self, other, out);
 }
-void bitwise_or_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, self, other, out);
+void bitwise_or_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_or", cpu::loops::bitwise_or, cpu::loops::bool_or, cpu::loops::logical_or, self, other, out);
 }
-void bitwise_xor_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+void bitwise_xor_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, cpu::loops::logical_xor, self, other, out);
 }
-void bitwise_xor_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) {
-  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+void bitwise_xor_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, cpu::loops::logical_xor, self, other, out);
 }
-void bitwise_xor_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) {
-  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, self, other, out);
+void bitwise_xor_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, cpu::loops::logical_xor, self, other, out);
 }
-void bitwise_left_shift_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
-void bitwise_left_shift_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
-void bitwise_left_shift_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
-void bitwise_right_shift_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
-void bitwise_right_shift_scalar_cpu(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
-void bitwise_right_shift_from_scalar_cpu(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
-void gcd_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("gcd", cpu::loops::gcd, self, other, out); }
-void lcm_cpu(const Tensor& self, const Tensor& other, Tensor& out) { bits("lcm", cpu::loops::lcm, self, other, out); }
+void bitwise_left_shift_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
+void bitwise_left_shift_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
+void bitwise_left_shift_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
+void bitwise_right_shift_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
+void bitwise_right_shift_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
+void bitwise_right_shift_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
+void gcd_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("gcd", cpu::loops::gcd, self, other, out); }
+void lcm_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("lcm", cpu::loops::lcm, self, other, out); }
 
 // Equal, or both finite and |self - other| <= atol + rtol * |other|.
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {

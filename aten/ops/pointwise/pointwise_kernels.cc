@@ -51,7 +51,7 @@ Scalar within_limits(const Scalar& bound, ScalarType dtype, const char* name, bo
 }
 }  // namespace
 
-void clamp_cpu(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max, Tensor& out) {
+void clamp_kernel(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max, Tensor& out) {
   const ScalarType dtype = out.scalar_type();
   for (const std::optional<Scalar>* bound : {&min, &max}) {
     if (bound->has_value() && (*bound)->isFloatingPoint() && std::isnan((*bound)->toDouble())) {
@@ -71,9 +71,9 @@ void clamp_cpu(const Tensor& self, const std::optional<Scalar>& min, const std::
   }
 }
 TensorSpec clamp_min_meta(const Tensor& self, const Scalar& min) { return clamp_meta(self, min, std::nullopt); }
-void clamp_min_cpu(const Tensor& self, const Scalar& min, Tensor& out) { clamp_cpu(self, min, std::nullopt, out); }
+void clamp_min_kernel(const Tensor& self, const Scalar& min, Tensor& out) { clamp_kernel(self, min, std::nullopt, out); }
 TensorSpec clamp_max_meta(const Tensor& self, const Scalar& max) { return clamp_meta(self, std::nullopt, max); }
-void clamp_max_cpu(const Tensor& self, const Scalar& max, Tensor& out) { clamp_cpu(self, std::nullopt, max, out); }
+void clamp_max_kernel(const Tensor& self, const Scalar& max, Tensor& out) { clamp_kernel(self, std::nullopt, max, out); }
 
 namespace {
 }  // namespace
@@ -84,7 +84,7 @@ TensorSpec clamp_tensor_meta(const Tensor& self, const std::optional<Tensor>& mi
   const Tensor& high = given(max) ? *max : *min;
   return real_spec("clamp", {self, low, high}, promoted_type({self, low, high}));
 }
-void clamp_tensor_cpu(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max, Tensor& out) {
+void clamp_tensor_kernel(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max, Tensor& out) {
   const ScalarType dtype = out.scalar_type();
   if (given(min) && given(max)) {
     pointwise::run("clamp", cpu::loops::clamp_tensor, dtype, nullptr, out, {self, *min, *max});
@@ -97,10 +97,10 @@ void clamp_tensor_cpu(const Tensor& self, const std::optional<Tensor>& min, cons
 TensorSpec clamp_bound_tensor_meta(const Tensor& self, const Tensor& bound) {
   return real_spec("clamp", {self, bound}, promoted_type({self, bound}));
 }
-void clamp_min_tensor_cpu(const Tensor& self, const Tensor& min, Tensor& out) {
+void clamp_min_tensor_kernel(const Tensor& self, const Tensor& min, Tensor& out) {
   pointwise::run("clamp_min", cpu::loops::maximum, out.scalar_type(), nullptr, out, {self, min});
 }
-void clamp_max_tensor_cpu(const Tensor& self, const Tensor& max, Tensor& out) {
+void clamp_max_tensor_kernel(const Tensor& self, const Tensor& max, Tensor& out) {
   pointwise::run("clamp_max", cpu::loops::minimum, out.scalar_type(), nullptr, out, {self, max});
 }
 
@@ -138,7 +138,7 @@ Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& 
 TensorSpec addcmul_meta(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
   return result_spec({self, tensor1, tensor2}, promoted_type({self, tensor1, tensor2}));
 }
-void addcmul_cpu(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
+void addcmul_kernel(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
   const Params params(cpu::compute_type(out.scalar_type()), {value});
   pointwise::run("addcmul", cpu::loops::addcmul, out.scalar_type(), params.get(), out, {self, tensor1, tensor2});
 }
@@ -151,7 +151,7 @@ TensorSpec addcdiv_meta(const Tensor& self, const Tensor& tensor1, const Tensor&
               "tensor2), for all dtypes.");
   return result_spec({self, tensor1, tensor2}, promoted_type({self, tensor1, tensor2}));
 }
-void addcdiv_cpu(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
+void addcdiv_kernel(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
   const Params params(cpu::compute_type(out.scalar_type()), {value});
   pointwise::run("addcdiv", cpu::loops::addcdiv, out.scalar_type(), params.get(), out, {self, tensor1, tensor2});
 }
@@ -167,7 +167,7 @@ TensorSpec lerp_scalar_meta(const Tensor& self, const Tensor& end, const Scalar&
   check_same_dtype(self, end, "end");
   return result_spec({self, end}, self.scalar_type());
 }
-void lerp_scalar_cpu(const Tensor& self, const Tensor& end, const Scalar& weight, Tensor& out) {
+void lerp_scalar_kernel(const Tensor& self, const Tensor& end, const Scalar& weight, Tensor& out) {
   const Params params(cpu::compute_type(out.scalar_type()), {weight});
   pointwise::run("lerp", cpu::loops::lerp_scalar, out.scalar_type(), params.get(), out, {self, end});
 }
@@ -177,7 +177,7 @@ TensorSpec lerp_tensor_meta(const Tensor& self, const Tensor& end, const Tensor&
   check_same_dtype(self, weight, "weight");
   return result_spec({self, end, weight}, self.scalar_type());
 }
-void lerp_tensor_cpu(const Tensor& self, const Tensor& end, const Tensor& weight, Tensor& out) {
+void lerp_tensor_kernel(const Tensor& self, const Tensor& end, const Tensor& weight, Tensor& out) {
   pointwise::run("lerp", cpu::loops::lerp, out.scalar_type(), nullptr, out, {self, end, weight});
 }
 

@@ -102,10 +102,10 @@ namespace {
 void run(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
   pointwise::run(name, op, out.scalar_type(), nullptr, out, {self});
 }
-void copy_through(const Tensor& self, Tensor& out) {
-  cpu::copy(pointwise::operand_of(out), out.scalar_type(), pointwise::operand_of(self), self.scalar_type());
+void fill_bool(Tensor& out, bool value) {
+  if (C10_LIKELY(out.is_cpu())) return cpu::fill(pointwise::operand_of(out), &value);
+  at::fill_(out, value);
 }
-void fill_bool(Tensor& out, bool value) { cpu::fill(pointwise::operand_of(out), &value); }
 
 bool is_integral(const Tensor& t) {
   return isIntegralType(t.scalar_type(), /*includeBool=*/true);
@@ -113,7 +113,7 @@ bool is_integral(const Tensor& t) {
 // Rounding does nothing to integers.
 void run_rounding(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
   if (is_integral(self)) {
-    copy_through(self, out);
+    pointwise::copy(out, self);
   } else {
     run(name, op, self, out);
   }
@@ -126,103 +126,97 @@ void run_floating_predicate(const char* name, const cpu::ElementOp& op, bool of_
   }
 }
 // Complex in, real out.
-void run_to_real(cpu::ElementLoop of_float, cpu::ElementLoop of_double, const Tensor& self, Tensor& out) {
-  const bool wide = self.scalar_type() == ScalarType::ComplexDouble;
-  const ScalarType computes[] = {wide ? ScalarType::Double : ScalarType::Float,
-                                 wide ? ScalarType::ComplexDouble : ScalarType::ComplexFloat};
-  pointwise::run_loop(wide ? of_double : of_float, nullptr, computes, out, {self});
+void run_to_real(const char* name, const cpu::ElementOp& op, const Tensor& self, Tensor& out) {
+  pointwise::run_to(toRealValueType(self.scalar_type()), name, op, self.scalar_type(), out, {self});
 }
 
 }  // namespace
 
-void exp_cpu(const Tensor& self, Tensor& out) { run("exp", cpu::loops::exp, self, out); }
-void exp2_cpu(const Tensor& self, Tensor& out) { run("exp2", cpu::loops::exp2, self, out); }
-void expm1_cpu(const Tensor& self, Tensor& out) { run("expm1", cpu::loops::expm1, self, out); }
-void log_cpu(const Tensor& self, Tensor& out) { run("log", cpu::loops::log, self, out); }
-void log2_cpu(const Tensor& self, Tensor& out) { run("log2", cpu::loops::log2, self, out); }
-void log10_cpu(const Tensor& self, Tensor& out) { run("log10", cpu::loops::log10, self, out); }
-void log1p_cpu(const Tensor& self, Tensor& out) { run("log1p", cpu::loops::log1p, self, out); }
-void sin_cpu(const Tensor& self, Tensor& out) { run("sin", cpu::loops::sin, self, out); }
-void cos_cpu(const Tensor& self, Tensor& out) { run("cos", cpu::loops::cos, self, out); }
-void tan_cpu(const Tensor& self, Tensor& out) { run("tan", cpu::loops::tan, self, out); }
-void asin_cpu(const Tensor& self, Tensor& out) { run("asin", cpu::loops::asin, self, out); }
-void acos_cpu(const Tensor& self, Tensor& out) { run("acos", cpu::loops::acos, self, out); }
-void atan_cpu(const Tensor& self, Tensor& out) { run("atan", cpu::loops::atan, self, out); }
-void sinh_cpu(const Tensor& self, Tensor& out) { run("sinh", cpu::loops::sinh, self, out); }
-void cosh_cpu(const Tensor& self, Tensor& out) { run("cosh", cpu::loops::cosh, self, out); }
-void tanh_cpu(const Tensor& self, Tensor& out) { run("tanh", cpu::loops::tanh, self, out); }
-void asinh_cpu(const Tensor& self, Tensor& out) { run("asinh", cpu::loops::asinh, self, out); }
-void acosh_cpu(const Tensor& self, Tensor& out) { run("acosh", cpu::loops::acosh, self, out); }
-void atanh_cpu(const Tensor& self, Tensor& out) { run("atanh", cpu::loops::atanh, self, out); }
-void sqrt_cpu(const Tensor& self, Tensor& out) { run("sqrt", cpu::loops::sqrt, self, out); }
-void rsqrt_cpu(const Tensor& self, Tensor& out) { run("rsqrt", cpu::loops::rsqrt, self, out); }
-void sigmoid_cpu(const Tensor& self, Tensor& out) { run("sigmoid", cpu::loops::sigmoid, self, out); }
-void erf_cpu(const Tensor& self, Tensor& out) { run("erf", cpu::loops::erf, self, out); }
-void erfc_cpu(const Tensor& self, Tensor& out) { run("erfc", cpu::loops::erfc, self, out); }
+void exp_kernel(const Tensor& self, Tensor& out) { run("exp", cpu::loops::exp, self, out); }
+void exp2_kernel(const Tensor& self, Tensor& out) { run("exp2", cpu::loops::exp2, self, out); }
+void expm1_kernel(const Tensor& self, Tensor& out) { run("expm1", cpu::loops::expm1, self, out); }
+void log_kernel(const Tensor& self, Tensor& out) { run("log", cpu::loops::log, self, out); }
+void log2_kernel(const Tensor& self, Tensor& out) { run("log2", cpu::loops::log2, self, out); }
+void log10_kernel(const Tensor& self, Tensor& out) { run("log10", cpu::loops::log10, self, out); }
+void log1p_kernel(const Tensor& self, Tensor& out) { run("log1p", cpu::loops::log1p, self, out); }
+void sin_kernel(const Tensor& self, Tensor& out) { run("sin", cpu::loops::sin, self, out); }
+void cos_kernel(const Tensor& self, Tensor& out) { run("cos", cpu::loops::cos, self, out); }
+void tan_kernel(const Tensor& self, Tensor& out) { run("tan", cpu::loops::tan, self, out); }
+void asin_kernel(const Tensor& self, Tensor& out) { run("asin", cpu::loops::asin, self, out); }
+void acos_kernel(const Tensor& self, Tensor& out) { run("acos", cpu::loops::acos, self, out); }
+void atan_kernel(const Tensor& self, Tensor& out) { run("atan", cpu::loops::atan, self, out); }
+void sinh_kernel(const Tensor& self, Tensor& out) { run("sinh", cpu::loops::sinh, self, out); }
+void cosh_kernel(const Tensor& self, Tensor& out) { run("cosh", cpu::loops::cosh, self, out); }
+void tanh_kernel(const Tensor& self, Tensor& out) { run("tanh", cpu::loops::tanh, self, out); }
+void asinh_kernel(const Tensor& self, Tensor& out) { run("asinh", cpu::loops::asinh, self, out); }
+void acosh_kernel(const Tensor& self, Tensor& out) { run("acosh", cpu::loops::acosh, self, out); }
+void atanh_kernel(const Tensor& self, Tensor& out) { run("atanh", cpu::loops::atanh, self, out); }
+void sqrt_kernel(const Tensor& self, Tensor& out) { run("sqrt", cpu::loops::sqrt, self, out); }
+void rsqrt_kernel(const Tensor& self, Tensor& out) { run("rsqrt", cpu::loops::rsqrt, self, out); }
+void sigmoid_kernel(const Tensor& self, Tensor& out) { run("sigmoid", cpu::loops::sigmoid, self, out); }
+void erf_kernel(const Tensor& self, Tensor& out) { run("erf", cpu::loops::erf, self, out); }
+void erfc_kernel(const Tensor& self, Tensor& out) { run("erfc", cpu::loops::erfc, self, out); }
 void erfinv_cpu(const Tensor& self, Tensor& out) { run("erfinv", cpu::loops::erfinv, self, out); }
-void sinc_cpu(const Tensor& self, Tensor& out) { run("sinc", cpu::loops::sinc, self, out); }
-void reciprocal_cpu(const Tensor& self, Tensor& out) { run("reciprocal", cpu::loops::reciprocal, self, out); }
+void sinc_kernel(const Tensor& self, Tensor& out) { run("sinc", cpu::loops::sinc, self, out); }
+void reciprocal_kernel(const Tensor& self, Tensor& out) { run("reciprocal", cpu::loops::reciprocal, self, out); }
 void lgamma_cpu(const Tensor& self, Tensor& out) { run("lgamma", cpu::loops::lgamma, self, out); }
 void digamma_cpu(const Tensor& self, Tensor& out) { run("digamma", cpu::loops::digamma, self, out); }
-void ceil_cpu(const Tensor& self, Tensor& out) { run_rounding("ceil", cpu::loops::ceil, self, out); }
-void floor_cpu(const Tensor& self, Tensor& out) { run_rounding("floor", cpu::loops::floor, self, out); }
-void round_cpu(const Tensor& self, Tensor& out) { run_rounding("round", cpu::loops::round, self, out); }
-void trunc_cpu(const Tensor& self, Tensor& out) { run_rounding("trunc", cpu::loops::trunc, self, out); }
-void frac_cpu(const Tensor& self, Tensor& out) { run("frac", cpu::loops::frac, self, out); }
-void neg_cpu(const Tensor& self, Tensor& out) { run("neg", cpu::loops::neg, self, out); }
-void sign_cpu(const Tensor& self, Tensor& out) { run("sign", cpu::loops::sign, self, out); }
-void sgn_cpu(const Tensor& self, Tensor& out) { run("sgn", cpu::loops::sgn, self, out); }
-void square_cpu(const Tensor& self, Tensor& out) { run("square", cpu::loops::square, self, out); }
-void abs_cpu(const Tensor& self, Tensor& out) {
+void ceil_kernel(const Tensor& self, Tensor& out) { run_rounding("ceil", cpu::loops::ceil, self, out); }
+void floor_kernel(const Tensor& self, Tensor& out) { run_rounding("floor", cpu::loops::floor, self, out); }
+void round_kernel(const Tensor& self, Tensor& out) { run_rounding("round", cpu::loops::round, self, out); }
+void trunc_kernel(const Tensor& self, Tensor& out) { run_rounding("trunc", cpu::loops::trunc, self, out); }
+void frac_kernel(const Tensor& self, Tensor& out) { run("frac", cpu::loops::frac, self, out); }
+void neg_kernel(const Tensor& self, Tensor& out) { run("neg", cpu::loops::neg, self, out); }
+void sign_kernel(const Tensor& self, Tensor& out) { run("sign", cpu::loops::sign, self, out); }
+void sgn_kernel(const Tensor& self, Tensor& out) { run("sgn", cpu::loops::sgn, self, out); }
+void square_kernel(const Tensor& self, Tensor& out) { run("square", cpu::loops::square, self, out); }
+void abs_kernel(const Tensor& self, Tensor& out) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Float8_e8m0fnu,
                               "\"abs\" not implemented for 'Float8_e8m0fnu'");
   if (self.is_complex()) {
-    run_to_real(cpu::complex_abs_float, cpu::complex_abs_double, self, out);
+    run_to_real("abs", cpu::loops::complex_abs, self, out);
   } else {
     run("abs", cpu::loops::abs, self, out);
   }
 }
 // Of a real number: 0, pi for a negative one, NaN for NaN.
-void angle_cpu(const Tensor& self, Tensor& out) {
+void angle_kernel(const Tensor& self, Tensor& out) {
   if (self.is_complex()) {
-    run_to_real(cpu::complex_angle_float, cpu::complex_angle_double, self, out);
+    run_to_real("angle", cpu::loops::complex_angle, self, out);
   } else {
     run("angle", cpu::loops::real_angle, self, out);
   }
 }
-void conj_physical_cpu(const Tensor& self, Tensor& out) {
+void conj_physical_kernel(const Tensor& self, Tensor& out) {
   if (self.is_complex()) {
     run("conj_physical", cpu::loops::conj, self, out);
   } else {
-    copy_through(self, out);
+    pointwise::copy(out, self);
   }
 }
 static void not_of_bools(const Tensor& self, Tensor& out) {
-  constexpr ScalarType kComputes[] = {ScalarType::Bool, ScalarType::Bool};
-  pointwise::run_loop(cpu::loops::bool_not.get(), nullptr, kComputes, out, {self});
+  pointwise::run_of_bools("logical_not", cpu::loops::bool_not, cpu::loops::logical_not, out, {self});
 }
-void bitwise_not_cpu(const Tensor& self, Tensor& out) {
+void bitwise_not_kernel(const Tensor& self, Tensor& out) {
   if (self.scalar_type() == ScalarType::Bool) return not_of_bools(self, out);
   run("bitwise_not_cpu", cpu::loops::bitwise_not, self, out);
 }
-void logical_not_cpu(const Tensor& self, Tensor& out) {
+void logical_not_kernel(const Tensor& self, Tensor& out) {
   if (self.scalar_type() == ScalarType::Bool) return not_of_bools(self, out);
   pointwise::run_predicate("logical_not", cpu::loops::logical_not, self.scalar_type(), out, {self});
 }
-void signbit_cpu(const Tensor& self, Tensor& out) {
+void signbit_kernel(const Tensor& self, Tensor& out) {
   if (is_integral(self) && !isSignedType(self.scalar_type())) return fill_bool(out, false);
   pointwise::run_predicate("signbit", cpu::loops::signbit, self.scalar_type(), out, {self});
 }
-void isnan_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isnan", cpu::loops::isnan, false, self, out); }
-void isinf_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isinf", cpu::loops::isinf, false, self, out); }
-void isfinite_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isfinite", cpu::loops::isfinite, true, self, out); }
-void isposinf_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isposinf", cpu::loops::isposinf, false, self, out); }
-void isneginf_cpu(const Tensor& self, Tensor& out) { run_floating_predicate("isneginf", cpu::loops::isneginf, false, self, out); }
-void isreal_cpu(const Tensor& self, Tensor& out) {
+void isnan_kernel(const Tensor& self, Tensor& out) { run_floating_predicate("isnan", cpu::loops::isnan, false, self, out); }
+void isinf_kernel(const Tensor& self, Tensor& out) { run_floating_predicate("isinf", cpu::loops::isinf, false, self, out); }
+void isfinite_kernel(const Tensor& self, Tensor& out) { run_floating_predicate("isfinite", cpu::loops::isfinite, true, self, out); }
+void isposinf_kernel(const Tensor& self, Tensor& out) { run_floating_predicate("isposinf", cpu::loops::isposinf, false, self, out); }
+void isneginf_kernel(const Tensor& self, Tensor& out) { run_floating_predicate("isneginf", cpu::loops::isneginf, false, self, out); }
+void isreal_kernel(const Tensor& self, Tensor& out) {
   if (!self.is_complex()) return fill_bool(out, true);
-  const bool wide = self.scalar_type() == ScalarType::ComplexDouble;
-  const ScalarType computes[] = {ScalarType::Bool, wide ? ScalarType::ComplexDouble : ScalarType::ComplexFloat};
-  pointwise::run_loop(wide ? cpu::complex_is_real_double : cpu::complex_is_real_float, nullptr, computes, out, {self});
+  pointwise::run_predicate("isreal", cpu::loops::complex_is_real, self.scalar_type(), out, {self});
 }
 namespace {
 void check_no_float8(const char* name, const Tensor& self) {
@@ -231,26 +225,26 @@ void check_no_float8(const char* name, const Tensor& self) {
 }
 }  // namespace
 
-void rad2deg_cpu(const Tensor& self, Tensor& out) {
+void rad2deg_kernel(const Tensor& self, Tensor& out) {
   check_no_float8("rad2deg", self);
   pointwise::run("rad2deg", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, Scalar(57.29577951308232)});
 }
-void deg2rad_cpu(const Tensor& self, Tensor& out) {
+void deg2rad_kernel(const Tensor& self, Tensor& out) {
   check_no_float8("deg2rad", self);
   pointwise::run("deg2rad", cpu::loops::mul, out.scalar_type(), nullptr, out, {self, Scalar(0.017453292519943295)});
 }
-void logit_cpu(const Tensor& self, std::optional<double> eps, Tensor& out) {
+void logit_kernel(const Tensor& self, std::optional<double> eps, Tensor& out) {
   if (!eps.has_value() || *eps < 0) return run("logit", cpu::loops::logit, self, out);
   const Params params(cpu::compute_type(out.scalar_type()), {Scalar(*eps)});
   pointwise::run("logit", cpu::loops::logit_eps, out.scalar_type(), params.get(), out, {self});
 }
-void nan_to_num_cpu(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf,
+void nan_to_num_kernel(const Tensor& self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf,
                     Tensor& out) {
   if (self.is_complex()) {
     Tensor parts = parts_of(out);
-    return nan_to_num_cpu(parts_of(self), nan, posinf, neginf, parts);
+    return nan_to_num_kernel(parts_of(self), nan, posinf, neginf, parts);
   }
-  if (is_integral(self)) return copy_through(self, out);
+  if (is_integral(self)) return pointwise::copy(out, self);
   double most = std::numeric_limits<double>::max();
   if (self.scalar_type() == ScalarType::Float) most = std::numeric_limits<float>::max();
   if (self.scalar_type() == ScalarType::Half) most = 65504.0;
@@ -259,8 +253,8 @@ void nan_to_num_cpu(const Tensor& self, std::optional<double> nan, std::optional
                       {Scalar(nan.value_or(0.0)), Scalar(posinf.value_or(most)), Scalar(neginf.value_or(-most))});
   pointwise::run("nan_to_num", cpu::loops::nan_to_num, out.scalar_type(), params.get(), out, {self});
 }
-void round_decimals_cpu(const Tensor& self, int64_t decimals, Tensor& out) {
-  if (decimals == 0) return round_cpu(self, out);
+void round_decimals_kernel(const Tensor& self, int64_t decimals, Tensor& out) {
+  if (decimals == 0) return round_kernel(self, out);
   const Params params(cpu::compute_type(out.scalar_type()),
                       {Scalar(std::pow(10.0, std::fabs(static_cast<double>(decimals)))), Scalar(decimals < 0 ? 1.0 : 0.0)});
   pointwise::run("round_decimals", cpu::loops::round_decimals, out.scalar_type(), params.get(), out, {self});
@@ -297,10 +291,10 @@ TensorSpec backward_of_result_meta(const Tensor& grad_output, const Tensor& outp
   return result_spec({grad_output, output}, pointwise::promoted_type({grad_output, output}));
 }
 // Complex results y take conj(y).
-void sigmoid_backward_cpu(const Tensor& grad_output, const Tensor& output, Tensor& out) {
+void sigmoid_backward_kernel(const Tensor& grad_output, const Tensor& output, Tensor& out) {
   pointwise::run("sigmoid_backward", cpu::loops::sigmoid_backward, out.scalar_type(), nullptr, out, {grad_output, output});
 }
-void tanh_backward_cpu(const Tensor& grad_output, const Tensor& output, Tensor& out) {
+void tanh_backward_kernel(const Tensor& grad_output, const Tensor& output, Tensor& out) {
   pointwise::run("tanh_backward", cpu::loops::tanh_backward, out.scalar_type(), nullptr, out, {grad_output, output});
 }
 

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cmath>
+#include <math.h>  // and not <cmath>: a device has the overloads of the global namespace
 #include <cstdint>
 #include <cstring>
 #include <limits>
