@@ -101,6 +101,13 @@ std::string wrong_algorithm(const Problem& p, const Pointers& x, const Algorithm
   return "";
 }
 
+// All of it where it is small, else both ends: a large one would cost more than the product.
+void overwrite(void* workspace, size_t bytes) {
+  constexpr size_t kEnd = size_t{64} << 10;
+  std::memset(workspace, 0xFF, std::min(bytes, kEnd));
+  if (bytes > kEnd) std::memset(static_cast<char*>(workspace) + bytes - kEnd, 0xFF, kEnd);
+}
+
 cublasStatus_t choose(const Problem& p, const Descriptor& preference, int wanted, cublasLtMatmulHeuristicResult_t* results, int& count) {
   count_heuristic_call();
   if (const std::string why = contradiction(p); !why.empty()) return refuse("cublasLtMatmulAlgoGetHeuristic", why);
@@ -200,7 +207,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       x.alpha = factors[0].data();
       x.beta = factors[1].data();
     }
-    if (workspace_bytes != 0) std::memset(workspace, 0xFF, workspace_bytes);
+    if (workspace_bytes != 0) overwrite(workspace, workspace_bytes);
     compute(p, x, algorithm.in_result_type != 0);
   });
   return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -1,6 +1,6 @@
 // cuBLASLt and the functions of cuBLAS that programs call, on the host, for tests: this library defines them with the toolkit's own
 // prototypes and computes by loops when the stream comes to it. It refuses what the library documents as unsupported, reports what it
-// would silently accept (cuda_standin::misuse()), fills the workspace with NaN, and is hostile where the library has a choice: the first
+// would silently accept (cuda_standin::misuse()), fills both ends of the workspace with NaN, and is hostile where the library has a choice: the first
 // algorithm that it proposes wants all the workspace that is offered and, where that is allowed, adds parts of a sum in the type of the
 // result; the second one wants none.
 #pragma once
