@@ -80,16 +80,17 @@ Block* DeviceAllocator::allocate(size_t requested, cudaStream_t stream, bool cac
 Block* DeviceAllocator::take_free(const Request& request) {
   BlockPool& pool = *request.pool;
   ++pool.searches;
-  auto it = pool.blocks.lower_bound(Fit{request.stream, request.size});
-  if (it == pool.blocks.end() || (*it)->stream != request.stream) return nullptr;
-  if ((*it)->expandable_segment != nullptr) {
+  const FreeBlock wanted = smallest_free(request.stream, request.size);
+  auto it = pool.blocks.lower_bound(wanted);
+  if (it == pool.blocks.end() || it->stream != wanted.stream) return nullptr;
+  if (it->block->expandable_segment != nullptr) {
     // The end of a segment that can grow is kept for what needs it.
-    for (auto next = std::next(it); next != pool.blocks.end() && (*next)->stream == request.stream &&
-                                    size_with_growth(**next) < size_with_growth(**it);
+    for (auto next = std::next(it); next != pool.blocks.end() && next->stream == wanted.stream &&
+                                    size_with_growth(*next->block) < size_with_growth(*it->block);
          ++next)
       it = next;
   }
-  Block* const block = *it;
+  Block* const block = it->block;
   const AllocatorSettings& settings = allocator_settings();
   if (request.size < settings.max_split_size) {
     if (block->size >= settings.max_split_size) return nullptr;

@@ -18,6 +18,7 @@ RelaxedCapture::RelaxedCapture() { C10_CUDA_CHECK(cudaThreadExchangeStreamCaptur
 RelaxedCapture::~RelaxedCapture() {
   // Once more, lest the thread stay relaxed: a failed exchange has exchanged nothing.
   if (cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess) return;
+  C10_CUDA_CLEAR_ERROR();
   C10_CUDA_CHECK_WARN(cudaThreadExchangeStreamCaptureMode(&mode_));
 }
 
@@ -145,13 +146,15 @@ Block* DeviceAllocator::new_segment(const Request& request, Lock& lock, const Co
 
 // --- expandable segments ---
 
-// Addresses of the stream's segments behind which, with the free block in front of them, there is room for the request.
+size_t DeviceAllocator::free_size(const Block* block) {
+  return block != nullptr && block->mapped && block->is_free() ? block->size : 0;
+}
+
+// Addresses of one of the stream's segments that have room for the request, with the free blocks around them.
 Block* DeviceAllocator::find_growing(const Request& request) {
   for (Block* block : request.pool->unmapped) {
     if (block->stream != request.stream) continue;
-    const Block* const previous = block->previous;
-    const size_t in_front = previous != nullptr && previous->is_free() ? previous->size : 0;
-    if (in_front + block->size >= request.size) return block;
+    if (free_size(block->previous) + block->size + free_size(block->next) >= request.size) return block;
   }
   const size_t piece = request.pool->is_small ? kSmallBuffer : kLargeBuffer;
   const size_t total = total_memory();
@@ -178,7 +181,7 @@ Block* DeviceAllocator::grow_expandable(const Request& request, const Context& c
   Block* block = find_growing(request);
   ExpandableSegment& segment = *block->expandable_segment;
   Block* const previous = block->previous != nullptr && block->previous->is_free() ? block->previous : nullptr;
-  const size_t in_front = previous != nullptr ? previous->size : 0;
+  const size_t in_front = free_size(previous);
   const size_t bytes = std::min(segment.round_up(request.size - std::min(in_front, request.size)), block->size);
   const bool leaves_rest = bytes < block->size;
   const size_t allowed = allowed_memory();
@@ -303,7 +306,8 @@ void DeviceAllocator::release_segment(Block* block, const Context& context) {
 // Gives back what is free of a pool. An expandable segment must wait for its stream, which may take part in a capture.
 void DeviceAllocator::release_free(BlockPool& pool, const Context& context) {
   std::vector<Block*> whole, expandable;
-  for (Block* block : pool.blocks) {
+  for (const FreeBlock& free : pool.blocks) {
+    Block* const block = free.block;
     if (block->expandable_segment != nullptr) {
       expandable.push_back(block);
     } else if (!block->is_split()) {
@@ -350,13 +354,14 @@ bool DeviceAllocator::release_oversize(const Request& request, const Context& co
     chosen.push_back(block);
     sum += block->size;
   };
-  auto it = pool.blocks.lower_bound(Fit{request.stream, wanted});
-  for (auto enough = it; enough != pool.blocks.end() && (*enough)->stream == request.stream && sum < wanted; ++enough)
-    choose(*enough);
+  const FreeBlock smallest = smallest_free(request.stream, wanted);
+  auto it = pool.blocks.lower_bound(smallest);
+  for (auto enough = it; enough != pool.blocks.end() && enough->stream == smallest.stream && sum < wanted; ++enough)
+    choose(enough->block);
   while (sum < wanted && it != pool.blocks.begin()) {
     --it;
-    if ((*it)->stream != request.stream || (*it)->size < oversize) break;
-    choose(*it);
+    if (it->stream != smallest.stream || it->size < oversize) break;
+    choose(it->block);
   }
   if (sum < wanted) return false;
   for (Block* block : chosen) release_segment(block, context);
@@ -370,8 +375,8 @@ void DeviceAllocator::collect_garbage(const Context& context) {
   const size_t limit = static_cast<size_t>(threshold * static_cast<double>(std::min(allowed_memory(), total_memory())));
   if (reserved_ <= limit) return;
   std::vector<Block*> candidates;
-  for (Block* block : large_.blocks)
-    if (!block->is_split() && block->expandable_segment == nullptr) candidates.push_back(block);
+  for (const FreeBlock& free : large_.blocks)
+    if (!free.block->is_split() && free.block->expandable_segment == nullptr) candidates.push_back(free.block);
   std::sort(candidates.begin(), candidates.end(),
                    [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
   for (Block* block : candidates) {

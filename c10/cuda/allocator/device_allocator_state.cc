@@ -137,7 +137,7 @@ void DeviceAllocator::cache_info(size_t* largest) {
   }
   Lock lock(mutex_);
   const auto look = [&](const BlockPool& pool) {
-    for (const Block* block : pool.blocks) *largest = std::max(*largest, block->size);
+    for (const FreeBlock& free : pool.blocks) *largest = std::max(*largest, free.size);
   };
   look(large_);
   look(small_);
