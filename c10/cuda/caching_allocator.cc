@@ -11,6 +11,7 @@
 #include "c10/cuda/exception.h"
 #include "c10/cuda/guard.h"
 #include "c10/cuda/guard_impl.h"
+#include "c10/cuda/peer_access.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
@@ -72,6 +73,7 @@ CUDAAllocator* chosen() {
 void delete_by_current(void* data) { get()->raw_delete(data); }
 
 void record_stream(const DataPtr& data, CUDAStream stream) { get()->recordStream(data, stream); }
+void allow_access(DeviceIndex dev, DeviceIndex dev_to_access) { get()->enablePeerAccess(dev, dev_to_access); }
 
 // What the core knows as the allocator of CUDA devices: which one it is, is decided when it is used first.
 struct Front final : c10::Allocator {
@@ -83,6 +85,7 @@ struct Front final : c10::Allocator {
 [[maybe_unused]] const bool g_registered = [] {
   SetAllocator(DeviceType::CUDA, new Front);
   set_record_stream(&record_stream);
+  set_enable_peer_access(&allow_access);
   return true;
 }();
 
@@ -120,16 +123,6 @@ void copy_on_current_stream(void* destination, const void* source, size_t bytes)
   if (bytes == 0) return;
   C10_CUDA_CHECK(
       cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, getCurrentCUDAStream().stream()));
-}
-
-void enable_peer_access(DeviceIndex device, DeviceIndex peer) {
-  const CUDAGuard guard(device);
-  const cudaError_t status = C10_CUDA_ERROR_HANDLED(cudaDeviceEnablePeerAccess(peer, 0));
-  if (status == cudaErrorPeerAccessAlreadyEnabled) {
-    C10_CUDA_CLEAR_ERROR();
-  } else {
-    C10_CUDA_CHECK(status);
-  }
 }
 
 cudaError_t copy_between_devices(void* to, int to_device, const void* from, int from_device, size_t bytes,

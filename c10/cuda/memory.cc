@@ -306,7 +306,7 @@ std::string memory_summary(DeviceIndex device, bool abbreviated) {
   table += "|" + centered("PyTorch CUDA memory summary, device ID " + std::to_string(index), kWidth) + "|\n" + thin;
   table += "|" + centered("CUDA OOMs: " + std::to_string(stats.num_ooms), kFirstColumn + kColumn + 1) + "|" +
            centered("cudaMalloc retries: " + std::to_string(stats.num_alloc_retries), 3 * kColumn + 2) + "|\n" + thick;
-  table += "|" + centered("Metric", kFirstColumn);
+  table += "|        Metric         ";
   for (const char* column : {"Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed"})
     table += "|" + centered(column, kColumn);
   table += "|\n";

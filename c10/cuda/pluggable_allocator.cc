@@ -5,6 +5,7 @@
 #include "c10/cuda/allocator/backends.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/guard.h"
+#include "c10/cuda/peer_access.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
@@ -126,7 +127,7 @@ native::CheckpointDelta CUDAPluggableAllocator::setCheckpointPoolState(DeviceInd
 native::ShareableHandle CUDAPluggableAllocator::shareIpcHandle(void*) { unsupported("shareIpcHandle"); }
 std::shared_ptr<void> CUDAPluggableAllocator::getIpcDevPtr(std::string) { unsupported("getIpcDevPtr"); }
 void CUDAPluggableAllocator::enablePeerAccess(DeviceIndex dev, DeviceIndex dev_to_access) {
-  native::enable_peer_access(dev, dev_to_access);
+  c10::cuda::enable_peer_access(dev, dev_to_access);
 }
 cudaError_t CUDAPluggableAllocator::memcpyAsync(void* dst, int dst_device, const void* src, int src_device,
                                                 size_t count, cudaStream_t stream, bool p2p_enabled) {

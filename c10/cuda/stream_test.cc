@@ -86,7 +86,10 @@ TEST(CudaStream, AreValues) {
     EXPECT_EQ(message_of([] { CUDAStream(Stream(Stream::DEFAULT, Device(kCPU))); }),
               "CUDAStream: expected a stream of a CUDA device, got one of cpu");
     // A stream of the pool that came by its number alone.
-    EXPECT_NE(CUDAStream::unpack3(-30, 0, kCUDA).stream(), nullptr);
+    const cudaStream_t handle = CUDAStream::unpack3(-30, last_device(), kCUDA).stream();
+    int device = -1;
+    C10_CUDA_CHECK(cudaStreamGetDevice(handle, &device));
+    EXPECT_EQ(device, last_device());
   });
 }
 
@@ -130,6 +133,18 @@ TEST(CudaStream, CurrentIsTheThreadsOwn) {
       EXPECT_EQ(current_device(), 0);
     }
     EXPECT_THROW(getCurrentCUDAStream(100), c10::Error);
+  });
+}
+
+// The default stream's handle means the driver's device: who asks for the current stream is on it.
+TEST(CudaStream, CurrentOneIsOnTheThreadsDevice) {
+  in_all_orders([] {
+    ExchangeDevice(last_device());
+    MaybeExchangeDevice(0);
+    EXPECT_EQ(getCurrentCUDAStream().device_index(), 0);
+    int device = -1;
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    EXPECT_EQ(device, 0);
   });
 }
 

@@ -166,18 +166,6 @@ class DeviceAllocator {
   Ring<TraceEntry> trace_;
 };
 
-/// Lets the thread allocate and free while work is captured: for calls that no graph takes part in.
-class RelaxedCapture {
- public:
-  RelaxedCapture();
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-  ~RelaxedCapture();
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 /// "20.00 MiB"
 std::string format_size(uint64_t bytes);
 

@@ -6,21 +6,13 @@
 
 #include "c10/cuda/allocator/callbacks.h"
 #include "c10/cuda/allocator/device_allocator.h"
+#include "c10/cuda/capture_mode.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/guard.h"
 #include "c10/util/exception.h"
 #include "c10/util/scope_exit.h"
 
 namespace c10::cuda::CUDACachingAllocator {
-
-RelaxedCapture::RelaxedCapture() { C10_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-
-RelaxedCapture::~RelaxedCapture() {
-  // Once more, lest the thread stay relaxed: a failed exchange has exchanged nothing.
-  if (cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess) return;
-  C10_CUDA_CLEAR_ERROR();
-  C10_CUDA_CHECK_WARN(cudaThreadExchangeStreamCaptureMode(&mode_));
-}
 
 std::string format_size(uint64_t bytes) {
   constexpr std::array<const char*, 3> kUnits = {"KiB", "MiB", "GiB"};
@@ -49,7 +41,7 @@ size_t DeviceAllocator::allowed_memory() {
 // What happens where no free block fits: the ways to get one, from the cheapest on.
 Block* DeviceAllocator::obtain(const Request& request, Lock& lock, const Context& context) {
   const CUDAGuard guard(device_);
-  const RelaxedCapture relaxed;
+  const CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
   if (request.cached && has_free_memory_callbacks()) {
     // They free memory, so not under the lock; the pool stays while it has a segment.
     if (request.pool->owner != nullptr) ++request.pool->owner->segments;
@@ -282,7 +274,7 @@ void DeviceAllocator::unmap_block(Block* block, const Context& context) {
 void DeviceAllocator::release_segment(Block* block, const Context& context) {
   BlockPool& pool = *block->pool;
   {
-    const RelaxedCapture relaxed;
+    const CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
     if (pool.owner != nullptr && pool.owner->allocator != nullptr) {
       pool.owner->allocator->raw_delete(block->ptr);
     } else {
