@@ -9,9 +9,9 @@
 #include "aten/core/context.h"
 #include "aten/cuda/blas/algorithm_cache.h"
 #include "aten/cuda/blas/handle.h"
-#include "c10/memory/allocator.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/stream.h"
+#include "c10/memory/allocator.h"
 #include "c10/util/exception.h"
 #include "c10/util/half.h"
 
@@ -58,8 +58,8 @@ struct Problem {
 };
 
 std::string describe(const Product& p) {
-  return c10::str(p.name, " of ", p.batches == 1 ? "" : c10::str(p.batches, " pairs of "), p.m, " x ", p.k, " and ", p.k, " x ", p.n, ", ",
-                  toString(p.type));
+  return c10::str(p.name, " of ", p.batches == 1 ? "" : c10::str(p.batches, " pairs of "), p.m, " x ", p.k, " and ",
+                  p.k, " x ", p.n, ", ", toString(p.type));
 }
 
 void check(cublasStatus_t status, const char* call, const Product& p) {
@@ -68,17 +68,28 @@ void check(cublasStatus_t status, const char* call, const Product& p) {
 
 cudaDataType_t data_type(const Product& p, ScalarType type) {
   switch (type) {
-    case ScalarType::Float: return CUDA_R_32F;
-    case ScalarType::Double: return CUDA_R_64F;
-    case ScalarType::Half: return CUDA_R_16F;
-    case ScalarType::BFloat16: return CUDA_R_16BF;
-    case ScalarType::ComplexFloat: return CUDA_C_32F;
-    case ScalarType::ComplexDouble: return CUDA_C_64F;
-    case ScalarType::Char: return CUDA_R_8I;
-    case ScalarType::Int: return CUDA_R_32I;
-    case ScalarType::Float8_e4m3fn: return CUDA_R_8F_E4M3;
-    case ScalarType::Float8_e5m2: return CUDA_R_8F_E5M2;
-    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"", p.name, "\" not implemented for '", toString(type), "'");
+    case ScalarType::Float:
+      return CUDA_R_32F;
+    case ScalarType::Double:
+      return CUDA_R_64F;
+    case ScalarType::Half:
+      return CUDA_R_16F;
+    case ScalarType::BFloat16:
+      return CUDA_R_16BF;
+    case ScalarType::ComplexFloat:
+      return CUDA_C_32F;
+    case ScalarType::ComplexDouble:
+      return CUDA_C_64F;
+    case ScalarType::Char:
+      return CUDA_R_8I;
+    case ScalarType::Int:
+      return CUDA_R_32I;
+    case ScalarType::Float8_e4m3fn:
+      return CUDA_R_8F_E4M3;
+    case ScalarType::Float8_e5m2:
+      return CUDA_R_8F_E5M2;
+    default:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "\"", p.name, "\" not implemented for '", toString(type), "'");
   }
 }
 
@@ -88,7 +99,8 @@ bool lies_by_rows(int64_t rows, int64_t columns, int64_t row, int64_t column) {
 
 // Which order the result is written in.
 bool writes_by_rows(const Product& p) {
-  const bool rows = lies_by_rows(p.m, p.n, p.out.row, p.out.column), columns = lies_by_rows(p.n, p.m, p.out.column, p.out.row);
+  const bool rows = lies_by_rows(p.m, p.n, p.out.row, p.out.column),
+             columns = lies_by_rows(p.n, p.m, p.out.column, p.out.row);
   TORCH_INTERNAL_ASSERT(rows || columns);
   if (p.bias != nullptr) return rows;
   return rows && !(columns && p.n == 1);
@@ -135,8 +147,10 @@ void choose_arithmetic(const Product& p, Problem& q) {
     put(q.beta, c10::complex<T>(static_cast<T>(p.beta.real()), static_cast<T>(p.beta.imag())));
   };
   const cublasComputeType_t single = context.allowTF32CuBLAS() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-  // Sums in parts that are added in the type of the result are allowed, or not.
-  const auto reduce = [&](bool allowed) { q.reductions = allowed ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; };
+  // Whether sums in parts may be added in the type of the result.
+  const bool reduces = (q.d.type != ScalarType::Half || context.allowFP16ReductionCuBLAS()) &&
+                       (q.d.type != ScalarType::BFloat16 || context.allowBF16ReductionCuBLAS());
+  q.reductions = reduces ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   switch (p.type) {
     case ScalarType::Double:
       q.compute = CUBLAS_COMPUTE_64F, q.scale = CUDA_R_64F;
@@ -155,11 +169,12 @@ void choose_arithmetic(const Product& p, Problem& q) {
         q.compute = CUBLAS_COMPUTE_16F, q.scale = CUDA_R_16F;
         return real(c10::Half());
       }
-      reduce(context.allowFP16ReductionCuBLAS());
       break;
-    case ScalarType::BFloat16: reduce(context.allowBF16ReductionCuBLAS()); break;
-    case ScalarType::Float: q.compute = single; break;
-    default: break;
+    case ScalarType::Float:
+      q.compute = single;
+      break;
+    default:
+      break;
   }
   real(float());
 }
@@ -167,9 +182,12 @@ void choose_arithmetic(const Product& p, Problem& q) {
 uint32_t epilogue_of(const Product& p) {
   const bool bias = p.bias != nullptr;
   switch (p.activation) {
-    case Activation::kRelu: return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    case Activation::kGeluTanh: return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-    case Activation::kNone: break;
+    case Activation::kRelu:
+      return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::kGeluTanh:
+      return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Activation::kNone:
+      break;
   }
   return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
@@ -246,7 +264,8 @@ class Descriptors {
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t name, T value) {
-    check(cublasLtMatmulDescSetAttribute(operation_.get(), name, &value, sizeof value), "cublasLtMatmulDescSetAttribute", product_);
+    check(cublasLtMatmulDescSetAttribute(operation_.get(), name, &value, sizeof value),
+          "cublasLtMatmulDescSetAttribute", product_);
   }
   void make_layout(LayoutDescriptor& layout, const Stored& s) {
     const char* const call = "cublasLtMatrixLayoutSetAttribute";
@@ -255,9 +274,11 @@ class Descriptors {
           "cublasLtMatrixLayoutCreate", product_);
     if (product_.batches == 1) return;
     const auto batches = static_cast<int32_t>(product_.batches);
-    check(cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof batches), call, product_);
-    check(cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &s.batch, sizeof s.batch), call,
-          product_);
+    check(cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches, sizeof batches),
+          call, product_);
+    check(cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &s.batch,
+                                           sizeof s.batch),
+          call, product_);
   }
 
   const Product& product_;
@@ -269,7 +290,8 @@ Choice choose(const Product& p, const Problem& q, const Descriptors& descriptors
   PreferenceDescriptor preference;
   check(cublasLtMatmulPreferenceCreate(preference.out()), "cublasLtMatmulPreferenceCreate", p);
   const auto set = [&](cublasLtMatmulPreferenceAttributes_t name, auto value) {
-    check(cublasLtMatmulPreferenceSetAttribute(preference.get(), name, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute", p);
+    check(cublasLtMatmulPreferenceSetAttribute(preference.get(), name, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute", p);
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(workspace_bytes(device)));
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, q.reductions);
@@ -279,9 +301,9 @@ Choice choose(const Product& p, const Problem& q, const Descriptors& descriptors
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(alignment_of(q.d.data)));
   cublasLtMatmulHeuristicResult_t result{};
   int count = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle, descriptors.operation(), descriptors.layout(0), descriptors.layout(1), descriptors.layout(2),
-                                     descriptors.layout(3), preference.get(), 1, &result, &count);
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      handle, descriptors.operation(), descriptors.layout(0), descriptors.layout(1), descriptors.layout(2),
+      descriptors.layout(3), preference.get(), 1, &result, &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && count == 0)) return {};
   check(status, "cublasLtMatmulAlgoGetHeuristic", p);
   if (result.state != CUBLAS_STATUS_SUCCESS) return {};
@@ -298,7 +320,8 @@ void check_sizes(const Product& p) {
 }  // namespace
 
 bool takes_layout(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
-  return lies_by_rows(rows, columns, row_stride, column_stride) || lies_by_rows(columns, rows, column_stride, row_stride);
+  return lies_by_rows(rows, columns, row_stride, column_stride) ||
+         lies_by_rows(columns, rows, column_stride, row_stride);
 }
 
 bool takes_addend(const Product& product, const Operand& add) {
@@ -324,9 +347,10 @@ bool try_multiply(const Product& p) {
   // Released at once: the stream's next work may have it when this is done.
   c10::DataPtr workspace;
   if (choice->workspace != 0) workspace = c10::GetAllocator(c10::kCUDA)->allocate(choice->workspace);
-  check(cublasLtMatmul(handle, descriptors.operation(), q.alpha, q.a.data, descriptors.layout(0), q.b.data, descriptors.layout(1), q.beta,
-                       q.c.data, descriptors.layout(2), const_cast<void*>(q.d.data), descriptors.layout(3), &choice->algorithm,
-                       workspace.get(), choice->workspace, c10::cuda::getCurrentCUDAStream()),
+  check(cublasLtMatmul(handle, descriptors.operation(), q.alpha, q.a.data, descriptors.layout(0), q.b.data,
+                       descriptors.layout(1), q.beta, q.c.data, descriptors.layout(2), const_cast<void*>(q.d.data),
+                       descriptors.layout(3), &choice->algorithm, workspace.get(), choice->workspace,
+                       c10::cuda::getCurrentCUDAStream()),
         "cublasLtMatmul", p);
   return true;
 }

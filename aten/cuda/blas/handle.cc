@@ -22,7 +22,8 @@ Handles& handles() {
 
 cublasLtHandle_t getCurrentCUDABlasLtHandle() {
   const c10::DeviceIndex device = c10::cuda::current_device();
-  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuBLASLt: no more than ", C10_COMPILE_TIME_MAX_GPUS, " devices are supported");
+  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuBLASLt: no more than ", C10_COMPILE_TIME_MAX_GPUS,
+              " devices are supported");
   c10::cuda::SetTargetDevice();
   Handles& all = handles();
   const std::lock_guard lock(all.mutex);
@@ -40,8 +41,8 @@ namespace blas {
 
 void throw_cublas_error(cublasStatus_t status, const char* call, const std::string& about) {
   C10_CUDA_CLEAR_ERROR();
-  TORCH_CHECK(false, "CUDA error: ", cublasLtGetStatusName(status), " (", cublasLtGetStatusString(status), ") when calling `", call, "`",
-              about.empty() ? "" : " for ", about);
+  TORCH_CHECK(false, "CUDA error: ", cublasLtGetStatusName(status), " (", cublasLtGetStatusString(status),
+              ") when calling `", call, "`", about.empty() ? "" : " for ", about);
 }
 
 }  // namespace blas

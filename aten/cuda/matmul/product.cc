@@ -59,10 +59,11 @@ Tensor taken(const Tensor& t) {
   return lies_in(t) ? t : at::contiguous(t, MemoryFormat::Contiguous);
 }
 
-void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta, const Scalar& alpha, Tensor& out,
-             blas::Activation activation) {
+void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+             const Scalar& alpha, Tensor& out, blas::Activation activation) {
   const ScalarType dtype = out.scalar_type();
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(dtype) || isComplexType(dtype), "\"", name, "\" not implemented for '", toString(dtype), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(dtype) || isComplexType(dtype), "\"", name, "\" not implemented for '",
+                              toString(dtype), "'");
   if (out.numel() == 0) return;
   const int64_t rank = out.dim();
   Tensor addend;

@@ -37,23 +37,27 @@ void bmm_cuda(const Tensor& self, const Tensor& mat2, Tensor& out) {
   cuda::product("baddbmm_cuda", self, mat2, out);
 }
 
-void addmm_cuda(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addmm_cuda(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
+                Tensor& out) {
   cuda::product("addmm_cuda", mat1, mat2, &self, beta, alpha, out);
 }
 
-void baddbmm_cuda(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void baddbmm_cuda(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                  const Scalar& alpha, Tensor& out) {
   cuda::product("baddbmm_cuda", batch1, batch2, &self, beta, alpha, out);
 }
 
 // One product, whose inner dimension is the batches' one after the other: short types are rounded once.
-void addbmm_cuda(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addbmm_cuda(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                 const Scalar& alpha, Tensor& out) {
   const int64_t depth = batch1.size(0) * batch1.size(2);
   const Tensor a = at::reshape(at::transpose(batch1, 0, 1), {batch1.size(1), depth});
   const Tensor b = at::reshape(batch2, {depth, batch2.size(2)});
   cuda::product("addmm_cuda", a, b, &self, beta, alpha, out);
 }
 
-void addmv_cuda(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addmv_cuda(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha,
+                Tensor& out) {
   Tensor result = column(out);
   const Tensor add = self.dim() == 0 ? self : column(self);
   cuda::product("addmv_impl_cuda", mat, column(vec), &add, beta, alpha, result);
@@ -72,13 +76,15 @@ void vdot_cuda(const Tensor& self, const Tensor& other, Tensor& out) {
   dot_product("vdot", self.is_complex() ? at::conj_physical(self) : self, other, out);
 }
 
-void addr_cuda(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void addr_cuda(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha,
+               Tensor& out) {
   const ScalarType dtype = out.scalar_type();
   const Tensor x = column(as(vec1, dtype)), y = row(as(vec2, dtype));
   if (isFloatingType(dtype) || isComplexType(dtype)) {
     const Tensor add = as(self, dtype);
     // A factor of 0 does not hide a NaN here.
-    if (alpha.toComplexDouble() == c10::complex<double>(0)) return cuda::product("addr", at::mul(x, alpha), y, &add, beta, 1, out);
+    if (alpha.toComplexDouble() == c10::complex<double>(0))
+      return cuda::product("addr", at::mul(x, alpha), y, &add, beta, 1, out);
     return cuda::product("addr", x, y, &add, beta, alpha, out);
   }
   const bool boolean = dtype == ScalarType::Bool;

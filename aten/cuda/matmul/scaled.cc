@@ -1,5 +1,5 @@
-// Products of integers and of 8-bit floats of CUDA tensors: the library wants both operands with the inner dimension's elements side by
-// side, and sizes and addresses that are multiples.
+// Products of integers and of 8-bit floats of CUDA tensors: the library wants both operands with the inner dimension's
+// elements side by side, and sizes and addresses that are multiples.
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
@@ -60,8 +60,9 @@ cuda::blas::Product product_of(const char* name, const Tensor& a, const Tensor& 
   return p;
 }
 
-void scaled_product(const char* name, const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b,
-                    const std::optional<Tensor>& bias, const std::optional<Tensor>& scale_result, bool fast_accumulation, Tensor& out) {
+void scaled_product(const char* name, const Tensor& self, const Tensor& mat2, const Tensor& scale_a,
+                    const Tensor& scale_b, const std::optional<Tensor>& bias, const std::optional<Tensor>& scale_result,
+                    bool fast_accumulation, Tensor& out) {
   TORCH_CHECK(self.scalar_type() != ScalarType::Float8_e5m2 || mat2.scalar_type() != ScalarType::Float8_e5m2,
               "Multiplication of two Float8_e5m2 matrices is not supported");
   if (out.numel() == 0) return;
@@ -71,13 +72,15 @@ void scaled_product(const char* name, const Tensor& self, const Tensor& mat2, co
   const bool fused_bias = is_given(bias) && bias->scalar_type() == dtype && columns == width;
   const bool direct = (dtype == ScalarType::Half || dtype == ScalarType::BFloat16) && (fused_bias || !is_given(bias));
   const ScalarType computed = direct ? dtype : ScalarType::Float;
-  const bool in_place = computed == dtype && columns == width && has_aligned_rows(out, kFloat8Unit);
+  const bool in_place =
+      computed == dtype && (direct || !is_given(bias)) && columns == width && has_aligned_rows(out, kFloat8Unit);
   Tensor result = in_place ? out : empty_contiguous({rows, width}, computed, out.device());
   if (depth == 0) {
     at::zero_(result);
-    if (fused_bias) at::copy_(result, at::reshape(*bias, {1, columns}), false);
+    if (fused_bias && direct) at::copy_(result, at::reshape(*bias, {1, columns}), false);
   } else {
-    const Tensor a = padded(self, rows, depth, kFloat8Unit), b = padded(at::transpose(mat2, 0, 1), width, depth, kFloat8Unit);
+    const Tensor a = padded(self, rows, depth, kFloat8Unit),
+                 b = padded(at::transpose(mat2, 0, 1), width, depth, kFloat8Unit);
     cuda::blas::Product p = product_of(name, a, b, result);
     p.fast_accumulation = fast_accumulation;
     Tensor row;
@@ -92,9 +95,11 @@ void scaled_product(const char* name, const Tensor& self, const Tensor& mat2, co
     cuda::blas::multiply(p);
   }
   if (in_place) return;
+  // In steps of ours what the library does not do in one.
   Tensor value = corner(result, out.sizes());
   if (is_given(bias) && !direct) value = at::add(value, at::to(at::reshape(*bias, {columns}), computed));
-  if (is_given(scale_result) && isFloat8Type(dtype)) value = at::mul(value, at::to(at::reshape(*scale_result, IntArrayRef()), computed));
+  if (is_given(scale_result) && isFloat8Type(dtype))
+    value = at::mul(value, at::to(at::reshape(*scale_result, IntArrayRef()), computed));
   at::copy_(out, value, false);
 }
 
@@ -117,14 +122,14 @@ void _int_mm_cuda(const Tensor& self, const Tensor& mat2, Tensor& out) {
 }
 
 void _scaled_mm_cuda(const Tensor& self, const Tensor& mat2, const Tensor& scale_a, const Tensor& scale_b,
-                     const std::optional<Tensor>& bias, const std::optional<Tensor>& scale_result, std::optional<ScalarType>,
-                     bool use_fast_accum, Tensor& out) {
+                     const std::optional<Tensor>& bias, const std::optional<Tensor>& scale_result,
+                     std::optional<ScalarType>, bool use_fast_accum, Tensor& out) {
   scaled_product("_scaled_mm", self, mat2, scale_a, scale_b, bias, scale_result, use_fast_accum, out);
 }
 
-void _scaled_mm_v2_cuda(const Tensor& self, const Tensor& mat2, TensorList scale_a, IntArrayRef, IntArrayRef, TensorList scale_b,
-                        IntArrayRef, IntArrayRef, const std::optional<Tensor>& bias, std::optional<ScalarType>, IntArrayRef,
-                        bool use_fast_accum, Tensor& out) {
+void _scaled_mm_v2_cuda(const Tensor& self, const Tensor& mat2, TensorList scale_a, IntArrayRef, IntArrayRef,
+                        TensorList scale_b, IntArrayRef, IntArrayRef, const std::optional<Tensor>& bias,
+                        std::optional<ScalarType>, IntArrayRef, bool use_fast_accum, Tensor& out) {
   scaled_product("_scaled_mm_v2", self, mat2, scale_a[0], scale_b[0], bias, std::nullopt, use_fast_accum, out);
 }
 

@@ -1,5 +1,5 @@
-// What cuBLASLt's descriptors do, of which the library and its stand-in must think alike: sizes and initial values of attributes, and
-// what is refused. No device is needed.
+// What cuBLASLt's descriptors do, of which the library and its stand-in must think alike: sizes and initial values of
+// attributes, and what is refused. No device is needed.
 #include <cublasLt.h>
 #include <gtest/gtest.h>
 
@@ -112,7 +112,8 @@ void check_attributes(Descriptor descriptor, Set set, Get get, const Expected (&
 TEST(CublasLtContract, AttributesOfProducts) {
   cublasLtMatmulDesc_t descriptor = nullptr;
   ASSERT_EQ(cublasLtMatmulDescCreate(&descriptor, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
-  check_attributes<cublasLtMatmulDescAttributes_t>(descriptor, cublasLtMatmulDescSetAttribute, cublasLtMatmulDescGetAttribute, kMatmul);
+  check_attributes<cublasLtMatmulDescAttributes_t>(descriptor, cublasLtMatmulDescSetAttribute,
+                                                   cublasLtMatmulDescGetAttribute, kMatmul);
   EXPECT_EQ(cublasLtMatmulDescDestroy(descriptor), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(cublasLtMatmulDescDestroy(nullptr), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(cublasLtMatmulDescCreate(nullptr, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_INVALID_VALUE);
@@ -122,7 +123,8 @@ TEST(CublasLtContract, AttributesOfLayouts) {
   cublasLtMatrixLayout_t layout = nullptr;
   // A leading dimension that is too small is taken, and refused later.
   ASSERT_EQ(cublasLtMatrixLayoutCreate(&layout, CUDA_R_16BF, 5, 7, 3), CUBLAS_STATUS_SUCCESS);
-  check_attributes<cublasLtMatrixLayoutAttribute_t>(layout, cublasLtMatrixLayoutSetAttribute, cublasLtMatrixLayoutGetAttribute, kLayout);
+  check_attributes<cublasLtMatrixLayoutAttribute_t>(layout, cublasLtMatrixLayoutSetAttribute,
+                                                    cublasLtMatrixLayoutGetAttribute, kLayout);
   EXPECT_EQ(cublasLtMatrixLayoutDestroy(layout), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(cublasLtMatrixLayoutDestroy(nullptr), CUBLAS_STATUS_SUCCESS);
 }

@@ -1,4 +1,5 @@
-// The descriptors of cuBLASLt: attributes by name. As the library, it takes any value of the right size and looks at it later.
+// The descriptors of cuBLASLt: attributes by name. As the library, it takes any value of the right size and looks at it
+// later.
 #include <cublasLt.h>
 
 #include "tests/cuda_on_host/blas/state.h"
@@ -92,7 +93,8 @@ cublasStatus_t get(Kind kind, void* descriptor, int name, void* value, size_t si
   if (d == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   const auto place = d->values.find(name);
   if (place == d->values.end()) return CUBLAS_STATUS_INVALID_VALUE;
-  if (size == 0 ? written == nullptr : value == nullptr || size != place->second.size()) return CUBLAS_STATUS_INVALID_VALUE;
+  if (size == 0 ? written == nullptr : value == nullptr || size != place->second.size())
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (size != 0) std::memcpy(value, place->second.data(), size);
   if (written != nullptr) *written = place->second.size();
   return CUBLAS_STATUS_SUCCESS;
@@ -115,15 +117,17 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComput
   *made = reinterpret_cast<cublasLtMatmulDesc_t>(d);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name, const void* value, size_t size) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name,
+                                              const void* value, size_t size) {
   return cublas_standin::set(Kind::kMatmul, d, name, value, size, __func__);
 }
-cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name, void* value, size_t size,
-                                              size_t* written) {
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name, void* value,
+                                              size_t size, size_t* written) {
   return cublas_standin::get(Kind::kMatmul, d, name, value, size, written, __func__);
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType type, uint64_t rows,
+                                          uint64_t columns, int64_t ld) {
   if (const cublasStatus_t status = cublas_standin::enter(__func__); status != CUBLAS_STATUS_SUCCESS) return status;
   if (made == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   Descriptor* d = cublas_standin::filled(Kind::kLayout, cublas_standin::kLayoutAttributes);
@@ -134,12 +138,12 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaData
   *made = reinterpret_cast<cublasLtMatrixLayout_t>(d);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t name, const void* value,
-                                                size_t size) {
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t name,
+                                                const void* value, size_t size) {
   return cublas_standin::set(Kind::kLayout, d, name, value, size, __func__);
 }
-cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t name, void* value, size_t size,
-                                                size_t* written) {
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t name,
+                                                void* value, size_t size, size_t* written) {
   return cublas_standin::get(Kind::kLayout, d, name, value, size, written, __func__);
 }
 
@@ -150,12 +154,14 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) 
       cublas_standin::filled(Kind::kPreference, cublas_standin::kPreferenceAttributes));
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d, cublasLtMatmulPreferenceAttributes_t name,
-                                                    const void* value, size_t size) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d,
+                                                    cublasLtMatmulPreferenceAttributes_t name, const void* value,
+                                                    size_t size) {
   return cublas_standin::set(Kind::kPreference, d, name, value, size, __func__);
 }
-cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t d, cublasLtMatmulPreferenceAttributes_t name, void* value,
-                                                    size_t size, size_t* written) {
+cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t d,
+                                                    cublasLtMatmulPreferenceAttributes_t name, void* value, size_t size,
+                                                    size_t* written) {
   return cublas_standin::get(Kind::kPreference, d, name, value, size, written, __func__);
 }
 

@@ -27,15 +27,21 @@ inline size_t bytes_of(int type) {
   switch (type) {
     case CUDA_R_8I:
     case CUDA_R_8F_E4M3:
-    case CUDA_R_8F_E5M2: return 1;
+    case CUDA_R_8F_E5M2:
+      return 1;
     case CUDA_R_16F:
-    case CUDA_R_16BF: return 2;
+    case CUDA_R_16BF:
+      return 2;
     case CUDA_R_32F:
-    case CUDA_R_32I: return 4;
+    case CUDA_R_32I:
+      return 4;
     case CUDA_R_64F:
-    case CUDA_C_32F: return 8;
-    case CUDA_C_64F: return 16;
-    default: return 0;
+    case CUDA_C_32F:
+      return 8;
+    case CUDA_C_64F:
+      return 16;
+    default:
+      return 0;
   }
 }
 
@@ -45,16 +51,26 @@ inline double from_fp8(uint8_t bits, __nv_fp8_interpretation_t kind) {
 
 inline Number load(const void* base, int type, int64_t i) {
   switch (type) {
-    case CUDA_R_8I: return static_cast<const int8_t*>(base)[i];
-    case CUDA_R_32I: return static_cast<const int32_t*>(base)[i];
-    case CUDA_R_8F_E4M3: return from_fp8(static_cast<const uint8_t*>(base)[i], __NV_E4M3);
-    case CUDA_R_8F_E5M2: return from_fp8(static_cast<const uint8_t*>(base)[i], __NV_E5M2);
-    case CUDA_R_16F: return __half2float(static_cast<const __half*>(base)[i]);
-    case CUDA_R_16BF: return __bfloat162float(static_cast<const __nv_bfloat16*>(base)[i]);
-    case CUDA_R_32F: return static_cast<const float*>(base)[i];
-    case CUDA_R_64F: return static_cast<const double*>(base)[i];
-    case CUDA_C_32F: return static_cast<const std::complex<float>*>(base)[i];
-    default: return static_cast<const Number*>(base)[i];
+    case CUDA_R_8I:
+      return static_cast<const int8_t*>(base)[i];
+    case CUDA_R_32I:
+      return static_cast<const int32_t*>(base)[i];
+    case CUDA_R_8F_E4M3:
+      return from_fp8(static_cast<const uint8_t*>(base)[i], __NV_E4M3);
+    case CUDA_R_8F_E5M2:
+      return from_fp8(static_cast<const uint8_t*>(base)[i], __NV_E5M2);
+    case CUDA_R_16F:
+      return __half2float(static_cast<const __half*>(base)[i]);
+    case CUDA_R_16BF:
+      return __bfloat162float(static_cast<const __nv_bfloat16*>(base)[i]);
+    case CUDA_R_32F:
+      return static_cast<const float*>(base)[i];
+    case CUDA_R_64F:
+      return static_cast<const double*>(base)[i];
+    case CUDA_C_32F:
+      return static_cast<const std::complex<float>*>(base)[i];
+    default:
+      return static_cast<const Number*>(base)[i];
   }
 }
 
@@ -62,16 +78,35 @@ inline Number load(const void* base, int type, int64_t i) {
 inline void store(void* base, int type, int64_t i, Number value) {
   const double x = value.real();
   switch (type) {
-    case CUDA_R_8I: static_cast<int8_t*>(base)[i] = static_cast<int8_t>(std::clamp(std::nearbyint(x), -128.0, 127.0)); break;
-    case CUDA_R_32I: static_cast<int32_t*>(base)[i] = static_cast<int32_t>(static_cast<int64_t>(std::nearbyint(x))); break;
-    case CUDA_R_8F_E4M3: static_cast<uint8_t*>(base)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E4M3); break;
-    case CUDA_R_8F_E5M2: static_cast<uint8_t*>(base)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E5M2); break;
-    case CUDA_R_16F: static_cast<__half*>(base)[i] = __double2half(x); break;
-    case CUDA_R_16BF: static_cast<__nv_bfloat16*>(base)[i] = __double2bfloat16(x); break;
-    case CUDA_R_32F: static_cast<float*>(base)[i] = static_cast<float>(x); break;
-    case CUDA_R_64F: static_cast<double*>(base)[i] = x; break;
-    case CUDA_C_32F: static_cast<std::complex<float>*>(base)[i] = std::complex<float>(value); break;
-    default: static_cast<Number*>(base)[i] = value;
+    case CUDA_R_8I:
+      static_cast<int8_t*>(base)[i] = static_cast<int8_t>(std::clamp(std::nearbyint(x), -128.0, 127.0));
+      break;
+    case CUDA_R_32I:
+      static_cast<int32_t*>(base)[i] = static_cast<int32_t>(static_cast<int64_t>(std::nearbyint(x)));
+      break;
+    case CUDA_R_8F_E4M3:
+      static_cast<uint8_t*>(base)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+      break;
+    case CUDA_R_8F_E5M2:
+      static_cast<uint8_t*>(base)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E5M2);
+      break;
+    case CUDA_R_16F:
+      static_cast<__half*>(base)[i] = __double2half(x);
+      break;
+    case CUDA_R_16BF:
+      static_cast<__nv_bfloat16*>(base)[i] = __double2bfloat16(x);
+      break;
+    case CUDA_R_32F:
+      static_cast<float*>(base)[i] = static_cast<float>(x);
+      break;
+    case CUDA_R_64F:
+      static_cast<double*>(base)[i] = x;
+      break;
+    case CUDA_C_32F:
+      static_cast<std::complex<float>*>(base)[i] = std::complex<float>(value);
+      break;
+    default:
+      static_cast<Number*>(base)[i] = value;
   }
 }
 

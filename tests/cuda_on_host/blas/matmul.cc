@@ -34,8 +34,8 @@ uint32_t alignment_of(const void* pointer) {
 }
 
 // The five descriptors of a call; false where one is none.
-bool read(const char* call, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
-          cublasLtMatrixLayout_t d, Problem& problem) {
+bool read(const char* call, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+          cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, Problem& problem) {
   const Descriptor* const op = find_descriptor(operation, Kind::kMatmul, call);
   const Descriptor* layouts[4];
   const cublasLtMatrixLayout_t given[] = {a, b, c, d};
@@ -108,17 +108,20 @@ void overwrite(void* workspace, size_t bytes) {
   if (bytes > kEnd) std::memset(static_cast<char*>(workspace) + bytes - kEnd, 0xFF, kEnd);
 }
 
-cublasStatus_t choose(const Problem& p, const Descriptor& preference, int wanted, cublasLtMatmulHeuristicResult_t* results, int& count) {
+cublasStatus_t choose(const Problem& p, const Descriptor& preference, int wanted,
+                      cublasLtMatmulHeuristicResult_t* results, int& count) {
   count_heuristic_call();
   if (const std::string why = contradiction(p); !why.empty()) return refuse("cublasLtMatmulAlgoGetHeuristic", why);
   const bool has_epilogue = p.epilogue != CUBLASLT_EPILOGUE_DEFAULT;
   if (!unsupported(p).empty() || (has_epilogue && options().refuse_epilogues)) return CUBLAS_STATUS_NOT_SUPPORTED;
   Algorithm algorithm;
   constexpr int kAlignments[] = {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+                                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   for (int i = 0; i < 4; ++i) {
     algorithm.alignments[i] = preference.get<uint32_t>(kAlignments[i]);
-    if (!std::has_single_bit(algorithm.alignments[i])) return refuse("cublasLtMatmulAlgoGetHeuristic", "an alignment that is none");
+    if (!std::has_single_bit(algorithm.alignments[i]))
+      return refuse("cublasLtMatmulAlgoGetHeuristic", "an alignment that is none");
     if (is_fp8(p.a.type) && algorithm.alignments[i] < 16) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (p.a.type == CUDA_R_8I && algorithm.alignments[i] < 4) return CUBLAS_STATUS_NOT_SUPPORTED;
   }
@@ -147,8 +150,9 @@ cublasStatus_t choose(const Problem& p, const Descriptor& preference, int wanted
 
 extern "C" {
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
   using namespace cublas_standin;
@@ -156,16 +160,18 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (find_handle(handle, __func__) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   const Descriptor* const wish = find_descriptor(preference, Kind::kPreference, __func__);
   Problem problem;
-  if (wish == nullptr || wanted <= 0 || results == nullptr || count == nullptr || !read(__func__, operation, a, b, c, d, problem))
+  if (wish == nullptr || wanted <= 0 || results == nullptr || count == nullptr ||
+      !read(__func__, operation, a, b, c, d, problem))
     return CUBLAS_STATUS_INVALID_VALUE;
   *count = 0;
   return choose(problem, *wish, wanted, results, *count);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
-                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout, const void* beta,
-                              const void* c, cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t* algo, void* workspace, size_t workspace_bytes, cudaStream_t stream) {
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo, void* workspace,
+                              size_t workspace_bytes, cudaStream_t stream) {
   using namespace cublas_standin;
   if (const cublasStatus_t status = enter(__func__); status != CUBLAS_STATUS_SUCCESS) return status;
   const Handle* const owner = find_handle(handle, __func__);
@@ -173,7 +179,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   Problem p;
   if (!read(__func__, operation, a_layout, b_layout, c_layout, d_layout, p)) return CUBLAS_STATUS_INVALID_VALUE;
   int device = -1;
-  if (cudaGetDevice(&device) != cudaSuccess || device != owner->device) return refuse(__func__, "the handle is another device's");
+  if (cudaGetDevice(&device) != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (device != owner->device) return refuse(__func__, "the handle is another device's");
   if (const std::string why = contradiction(p); !why.empty()) return refuse(__func__, why);
   if (const std::string why = unsupported(p); !why.empty()) {
     refuse(__func__, why);
@@ -184,10 +191,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   std::array<char, 16> factors[2] = {};
   const bool on_host = p.pointer_mode == CUBLASLT_POINTER_MODE_HOST;
   if (on_host) {
-    if (cuda_standin::device_accessible(alpha) || cuda_standin::device_accessible(beta)) return refuse(__func__, "factors on the device");
+    if (cuda_standin::device_accessible(alpha) || cuda_standin::device_accessible(beta))
+      return refuse(__func__, "factors on the device");
     std::memcpy(factors[0].data(), alpha, bytes_of(p.scale));
     std::memcpy(factors[1].data(), beta, bytes_of(p.scale));
-  } else if (!cuda_standin::device_accessible(alpha, bytes_of(p.scale)) || !cuda_standin::device_accessible(beta, bytes_of(p.scale))) {
+  } else if (!cuda_standin::device_accessible(alpha, bytes_of(p.scale)) ||
+             !cuda_standin::device_accessible(beta, bytes_of(p.scale))) {
     return refuse(__func__, "factors that are not on the device");
   }
   const bool reads_c = !on_host || load(factors[1].data(), p.scale, 0) != Number(0);
@@ -196,20 +205,22 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   if (algo != nullptr) {
     std::memcpy(&algorithm, algo, sizeof algorithm);
     if (!reads_c) algorithm.alignments[2] = 1;
-    if (const std::string why = wrong_algorithm(p, x, algorithm, workspace_bytes); !why.empty()) return refuse(__func__, why);
+    if (const std::string why = wrong_algorithm(p, x, algorithm, workspace_bytes); !why.empty())
+      return refuse(__func__, why);
   }
-  if (workspace_bytes != 0 &&
-      (!cuda_standin::device_accessible(workspace, workspace_bytes) || reinterpret_cast<uintptr_t>(workspace) % 256 != 0)) {
+  if (workspace_bytes != 0 && (!cuda_standin::device_accessible(workspace, workspace_bytes) ||
+                               reinterpret_cast<uintptr_t>(workspace) % 256 != 0)) {
     return refuse(__func__, "the workspace is no device memory at a multiple of 256 bytes");
   }
-  const cudaError_t status = cuda_standin::enqueue(stream, __func__, [p, x, factors, on_host, algorithm, workspace, workspace_bytes]() mutable {
-    if (on_host) {
-      x.alpha = factors[0].data();
-      x.beta = factors[1].data();
-    }
-    if (workspace_bytes != 0) overwrite(workspace, workspace_bytes);
-    compute(p, x, algorithm.in_result_type != 0);
-  });
+  const cudaError_t status = cuda_standin::enqueue(
+      stream, __func__, [p, x, factors, on_host, algorithm, workspace, workspace_bytes]() mutable {
+        if (on_host) {
+          x.alpha = factors[0].data();
+          x.beta = factors[1].data();
+        }
+        if (workspace_bytes != 0) overwrite(workspace, workspace_bytes);
+        compute(p, x, algorithm.in_result_type != 0);
+      });
   return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 

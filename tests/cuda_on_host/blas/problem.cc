@@ -44,7 +44,8 @@ bool types_are_supported(const Problem& p) {
   }
   switch (p.compute) {
     case CUBLAS_COMPUTE_16F:
-    case CUBLAS_COMPUTE_16F_PEDANTIC: return p.scale == CUDA_R_16F && all(CUDA_R_16F);
+    case CUBLAS_COMPUTE_16F_PEDANTIC:
+      return p.scale == CUDA_R_16F && all(CUDA_R_16F);
     case CUBLAS_COMPUTE_32I:
     case CUBLAS_COMPUTE_32I_PEDANTIC:
       if (a != CUDA_R_8I || b != CUDA_R_8I || c != d) return false;
@@ -62,7 +63,8 @@ bool types_are_supported(const Problem& p) {
     case CUBLAS_COMPUTE_64F:
     case CUBLAS_COMPUTE_64F_PEDANTIC:
       return (p.scale == CUDA_R_64F && all(CUDA_R_64F)) || (p.scale == CUDA_C_64F && all(CUDA_C_64F));
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -75,10 +77,12 @@ int default_bias_type(const Problem& p) {
 
 std::string unsupported_epilogue(const Problem& p) {
   switch (p.epilogue) {
-    case CUBLASLT_EPILOGUE_DEFAULT: return "";
+    case CUBLASLT_EPILOGUE_DEFAULT:
+      return "";
     case CUBLASLT_EPILOGUE_RELU:
     case CUBLASLT_EPILOGUE_BIAS:
-    case CUBLASLT_EPILOGUE_RELU_BIAS: break;
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+      break;
     case CUBLASLT_EPILOGUE_RELU_AUX:
     case CUBLASLT_EPILOGUE_RELU_AUX_BIAS:
     case CUBLASLT_EPILOGUE_DRELU:
@@ -93,7 +97,8 @@ std::string unsupported_epilogue(const Problem& p) {
     case CUBLASLT_EPILOGUE_BGRADB:
       if (p.d.type == CUDA_R_64F) return "this epilogue for double";
       break;
-    default: return "an epilogue that is none";
+    default:
+      return "an epilogue that is none";
   }
   if (is_complex(p.d.type)) return "epilogues of complex products";
   if (p.d.type == CUDA_R_32I) return "epilogues of sums of integers";
@@ -109,9 +114,11 @@ std::string unsupported_scales(const Problem& p) {
   if (p.scale_pointers[2] != nullptr) return "a scale of C";
   if (!is_fp8(p.d.type) && (p.scale_pointers[3] != nullptr || p.amax != nullptr)) return "a scale or a maximum of D";
   const int mode = p.scale_modes[0];
-  if (p.scale_modes[1] != mode || !is_one_of(mode, {CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F}))
+  if (p.scale_modes[1] != mode ||
+      !is_one_of(mode, {CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F}))
     return "the modes of scales";
-  if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F && (is_fp8(p.d.type) || p.scale_pointers[0] == nullptr || p.scale_pointers[1] == nullptr))
+  if (mode == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F &&
+      (is_fp8(p.d.type) || p.scale_pointers[0] == nullptr || p.scale_pointers[1] == nullptr))
     return "vectors of scales: of A and B, where D is not FP8";
   return "";
 }
@@ -127,7 +134,8 @@ size_t Problem::aux_bytes() const {
   return aux_is_mask() ? static_cast<size_t>(elements + 7) / 8 : static_cast<size_t>(elements) * bytes_of(aux_type);
 }
 
-Problem read_problem(const Descriptor& operation, const Descriptor& a, const Descriptor& b, const Descriptor& c, const Descriptor& d) {
+Problem read_problem(const Descriptor& operation, const Descriptor& a, const Descriptor& b, const Descriptor& c,
+                     const Descriptor& d) {
   const auto number = [&](int name) { return operation.get<int32_t>(name); };
   const auto pointer = [&](int name) { return operation.get<void*>(name); };
   Problem p;
@@ -171,19 +179,21 @@ Problem read_problem(const Descriptor& operation, const Descriptor& a, const Des
 std::string contradiction(const Problem& p) {
   const Matrix* const matrices[] = {&p.a, &p.b, &p.c, &p.d};
   for (int i = 0; i < 4; ++i) {
-    if (const std::string what = wrong_matrix(*matrices[i]); !what.empty()) return std::string("matrix ") + "ABCD"[i] + ": " + what;
+    if (const std::string what = wrong_matrix(*matrices[i]); !what.empty())
+      return std::string("matrix ") + "ABCD"[i] + ": " + what;
     if (matrices[i]->batches != p.d.batches) return "batch counts differ";
   }
   for (const int op : {p.trans_a, p.trans_b}) {
     if (!is_one_of(op, {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C})) return "an operation that is none";
   }
   const bool ta = p.trans_a != CUBLAS_OP_N, tb = p.trans_b != CUBLAS_OP_N;
-  if ((ta ? p.a.columns : p.a.rows) != p.m || (tb ? p.b.rows : p.b.columns) != p.n || (tb ? p.b.columns : p.b.rows) != p.k ||
-      p.c.rows != p.m || p.c.columns != p.n) {
+  if ((ta ? p.a.columns : p.a.rows) != p.m || (tb ? p.b.rows : p.b.columns) != p.n ||
+      (tb ? p.b.columns : p.b.rows) != p.k || p.c.rows != p.m || p.c.columns != p.n) {
     return "sizes do not fit";
   }
   const int64_t width = p.d.order == CUBLASLT_ORDER_COL ? p.n : p.m;
-  if (p.d.batches > 1 && p.d.batch_stride < (p.d.order == CUBLASLT_ORDER_COL ? p.m : p.n) && p.d.batch_stride < p.d.ld * width)
+  if (p.d.batches > 1 && p.d.batch_stride < (p.d.order == CUBLASLT_ORDER_COL ? p.m : p.n) &&
+      p.d.batch_stride < p.d.ld * width)
     return "the batch of D overlaps";
   if ((p.has_bias() || p.writes_bias()) && p.bias == nullptr) return "no bias pointer";
   if (p.has_aux()) {
@@ -197,23 +207,27 @@ std::string contradiction(const Problem& p) {
 
 std::string unsupported(const Problem& p) {
   for (const Matrix* m : {&p.a, &p.b, &p.c, &p.d}) {
-    if (m->order != CUBLASLT_ORDER_COL && m->order != CUBLASLT_ORDER_ROW) return "orders of memory but columns and rows";
+    if (m->order != CUBLASLT_ORDER_COL && m->order != CUBLASLT_ORDER_ROW)
+      return "orders of memory but columns and rows";
   }
   if (p.c.order != p.d.order) return "C and D of different orders";
   if (p.trans_c != CUBLAS_OP_N) return "a transposed C";
   if (p.fill != CUBLAS_FILL_MODE_FULL) return "half matrices";
-  if (p.pointer_mode != CUBLASLT_POINTER_MODE_HOST && p.pointer_mode != CUBLASLT_POINTER_MODE_DEVICE) return "vectors of factors";
+  if (p.pointer_mode != CUBLASLT_POINTER_MODE_HOST && p.pointer_mode != CUBLASLT_POINTER_MODE_DEVICE)
+    return "vectors of factors";
   if (!types_are_supported(p)) return "types of compute, scale, A, B, C and D";
   if (p.a.type == CUDA_R_8I && p.compute == CUBLAS_COMPUTE_32I) {
     if (p.trans_a == CUBLAS_OP_N || p.trans_b != CUBLAS_OP_N) return "int8 but with A transposed and B not";
     if (p.m % 4 != 0 || p.k % 4 != 0) return "int8 where m or k is no multiple of 4";
-    if (p.a.ld % 4 != 0 || p.b.ld % 4 != 0 || p.d.ld % 4 != 0) return "int8 with a leading dimension that is no multiple of 4";
+    if (p.a.ld % 4 != 0 || p.b.ld % 4 != 0 || p.d.ld % 4 != 0)
+      return "int8 with a leading dimension that is no multiple of 4";
   }
   if (is_fp8(p.a.type)) {
     if (p.trans_a == CUBLAS_OP_N || p.trans_b != CUBLAS_OP_N) return "FP8 but with A transposed and B not";
     if (p.m % 16 != 0 || p.k % 16 != 0) return "FP8 where m or k is no multiple of 16";
     for (const Matrix* m : {&p.a, &p.b, &p.c, &p.d}) {
-      if (static_cast<size_t>(m->ld) * bytes_of(m->type) % 16 != 0) return "FP8 with columns that do not begin at a multiple of 16 bytes";
+      if (static_cast<size_t>(m->ld) * bytes_of(m->type) % 16 != 0)
+        return "FP8 with columns that do not begin at a multiple of 16 bytes";
     }
   }
   if (const std::string what = unsupported_epilogue(p); !what.empty()) return what;
@@ -223,9 +237,11 @@ std::string unsupported(const Problem& p) {
 uint64_t fingerprint(const Problem& p) {
   uint64_t hash = 0xCBF29CE484222325;  // FNV-1a over numbers
   const auto add = [&](auto value) { hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001B3; };
-  for (const int value : {p.compute, p.scale, p.pointer_mode, p.trans_a, p.trans_b, static_cast<int>(p.epilogue)}) add(value);
+  for (const int value : {p.compute, p.scale, p.pointer_mode, p.trans_a, p.trans_b, static_cast<int>(p.epilogue)})
+    add(value);
   for (const Matrix* m : {&p.a, &p.b, &p.c, &p.d}) {
-    for (const int64_t value : {int64_t{m->type}, int64_t{m->order}, int64_t{m->batches}, m->rows, m->columns, m->ld, m->batch_stride})
+    for (const int64_t value :
+         {int64_t{m->type}, int64_t{m->order}, int64_t{m->batches}, m->rows, m->columns, m->ld, m->batch_stride})
       add(value);
   }
   add(p.bias != nullptr), add(p.bias_type), add(p.bias_stride);

@@ -46,7 +46,8 @@ struct Problem {
   size_t aux_bytes() const;
 };
 
-Problem read_problem(const Descriptor& operation, const Descriptor& a, const Descriptor& b, const Descriptor& c, const Descriptor& d);
+Problem read_problem(const Descriptor& operation, const Descriptor& a, const Descriptor& b, const Descriptor& c,
+                     const Descriptor& d);
 
 // What makes no sense, "" if nothing: sizes that do not fit, missing pointers, leading dimensions.
 std::string contradiction(const Problem& problem);

@@ -11,10 +11,14 @@ namespace {
 // A number as the sums are made of it: what reduced compute types leave of an element.
 Number as_factor(Number x, int compute) {
   switch (compute) {
-    case CUBLAS_COMPUTE_32F_FAST_TF32: return {rounded_to_tf32(x.real()), rounded_to_tf32(x.imag())};
-    case CUBLAS_COMPUTE_32F_FAST_16F: return {rounded_to(CUDA_R_16F, x.real()).real(), rounded_to(CUDA_R_16F, x.imag()).real()};
-    case CUBLAS_COMPUTE_32F_FAST_16BF: return {rounded_to(CUDA_R_16BF, x.real()).real(), rounded_to(CUDA_R_16BF, x.imag()).real()};
-    default: return x;
+    case CUBLAS_COMPUTE_32F_FAST_TF32:
+      return {rounded_to_tf32(x.real()), rounded_to_tf32(x.imag())};
+    case CUBLAS_COMPUTE_32F_FAST_16F:
+      return {rounded_to(CUDA_R_16F, x.real()).real(), rounded_to(CUDA_R_16F, x.imag()).real()};
+    case CUBLAS_COMPUTE_32F_FAST_16BF:
+      return {rounded_to(CUDA_R_16BF, x.real()).real(), rounded_to(CUDA_R_16BF, x.imag()).real()};
+    default:
+      return x;
   }
 }
 
@@ -133,7 +137,8 @@ void compute_as(const Problem& p, const Pointers& x, bool in_result_type) {
       }
     }
     if ((p.epilogue & 16) != 0) {
-      for (int64_t i = 0; i < p.m; ++i) store(p.bias, p.bias_type, batch * p.bias_stride + i, gradient[static_cast<size_t>(i)]);
+      for (int64_t i = 0; i < p.m; ++i)
+        store(p.bias, p.bias_type, batch * p.bias_stride + i, gradient[static_cast<size_t>(i)]);
     }
     if (p.epilogue == CUBLASLT_EPILOGUE_BGRADA) store_sums(p, batch, a, p.m);
     if (p.epilogue == CUBLASLT_EPILOGUE_BGRADB) store_sums(p, batch, b, p.n);

@@ -58,9 +58,11 @@ class Product {
     for (int i = 0; i < 4; ++i) {
       const Layout& l = layouts[i];
       EXPECT_EQ(cublasLtMatrixLayoutCreate(&matrices[i], l.type, l.rows, l.columns, l.ld), CUBLAS_STATUS_SUCCESS);
-      EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(matrices[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &l.batches, 4), CUBLAS_STATUS_SUCCESS);
-      EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(matrices[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &l.stride, 8),
+      EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(matrices[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &l.batches, 4),
                 CUBLAS_STATUS_SUCCESS);
+      EXPECT_EQ(
+          cublasLtMatrixLayoutSetAttribute(matrices[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &l.stride, 8),
+          CUBLAS_STATUS_SUCCESS);
     }
   }
   ~Product() {
@@ -83,16 +85,16 @@ class Product {
   cublasStatus_t choose() {
     found.resize(4);
     int count = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, operation, matrices[0], matrices[1], matrices[2], matrices[3],
-                                                                 preference, 4, found.data(), &count);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        handle, operation, matrices[0], matrices[1], matrices[2], matrices[3], preference, 4, found.data(), &count);
     found.resize(static_cast<size_t>(count));
     return status;
   }
   template <class Factor = float>
-  cublasStatus_t run(const void* a, const void* b, void* d, Factor alpha = 1, Factor beta = 0, const cublasLtMatmulAlgo_t* algo = nullptr,
-                     void* workspace = nullptr, size_t bytes = 0) {
-    return cublasLtMatmul(handle, operation, &alpha, a, matrices[0], b, matrices[1], &beta, d, matrices[2], d, matrices[3], algo, workspace,
-                          bytes, nullptr);
+  cublasStatus_t run(const void* a, const void* b, void* d, Factor alpha = 1, Factor beta = 0,
+                     const cublasLtMatmulAlgo_t* algo = nullptr, void* workspace = nullptr, size_t bytes = 0) {
+    return cublasLtMatmul(handle, operation, &alpha, a, matrices[0], b, matrices[1], &beta, d, matrices[2], d,
+                          matrices[3], algo, workspace, bytes, nullptr);
   }
 
   cublasLtHandle_t handle = nullptr;
@@ -135,7 +137,8 @@ TEST_F(CublasStandin, MultipliesByColumns) {
 TEST_F(CublasStandin, BatchesAndLeadingDimensions) {
   // 1 x 2 times 2 x 1, three times, with gaps; B is one for all.
   const Array<double> a({1, 0, 2, 3, 0, 4, 5, 0, 6}), b({10, 100}), d({-1, -1, -1, -1, -1, -1});
-  Product p(CUBLAS_COMPUTE_64F, CUDA_R_64F, {CUDA_R_64F, 1, 2, 2, 3, 3}, {CUDA_R_64F, 2, 1, 2, 3, 0}, {CUDA_R_64F, 1, 1, 1, 3, 2});
+  Product p(CUBLAS_COMPUTE_64F, CUDA_R_64F, {CUDA_R_64F, 1, 2, 2, 3, 3}, {CUDA_R_64F, 2, 1, 2, 3, 0},
+            {CUDA_R_64F, 1, 1, 1, 3, 2});
   ASSERT_EQ(p.run<double>(a.data(), b.data(), d.data()), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(d.values(), (std::vector<double>{210, -1, 430, -1, 650, -1}));
 }
@@ -183,7 +186,8 @@ TEST_F(CublasStandin, Epilogues) {
   EXPECT_NEAR(bias.values()[1], gradient[1] + gradient[3], 1e-5);
 
   const Array<uint8_t> mask(std::vector<uint8_t>(32, 0xFF));
-  p.with(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask.data()).with(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{128});
+  p.with(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask.data())
+      .with(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t{128});
   run(CUBLASLT_EPILOGUE_RELU_AUX);
   EXPECT_EQ(mask.values()[0] & 3, 2);
   EXPECT_EQ(mask.values()[16] & 3, 2);
@@ -201,11 +205,14 @@ TEST_F(CublasStandin, IntegersAndScaledQuarters) {
   ASSERT_EQ(p.run<int32_t>(a.data(), b.data(), d.data()), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(d.values(), (std::vector<int32_t>{40000, 1000, 100, -400}));
 
-  const auto quarter = [](float x) { return static_cast<uint8_t>(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3)); };
+  const auto quarter = [](float x) {
+    return static_cast<uint8_t>(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3));
+  };
   const Array<uint8_t> x(std::vector<uint8_t>(256, quarter(2))), y(std::vector<uint8_t>(16, quarter(0.5f)));
   const Array<float> scale({0.25f, 3});
   const Array<__nv_bfloat16> out(std::vector<__nv_bfloat16>(16));
-  Product q(CUBLAS_COMPUTE_32F, CUDA_R_32F, {CUDA_R_8F_E4M3, 16, 16, 16}, {CUDA_R_8F_E4M3, 16, 1, 16}, {CUDA_R_16BF, 16, 1, 16});
+  Product q(CUBLAS_COMPUTE_32F, CUDA_R_32F, {CUDA_R_8F_E4M3, 16, 16, 16}, {CUDA_R_8F_E4M3, 16, 1, 16},
+            {CUDA_R_16BF, 16, 1, 16});
   EXPECT_EQ(q.choose(), CUBLAS_STATUS_NOT_SUPPORTED);
   q.with(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T}).with(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale.data());
   q.with(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale.data() + 1);
@@ -222,12 +229,15 @@ TEST_F(CublasStandin, TheFirstProposalTakesAllWorkspaceTheSecondNone) {
   EXPECT_EQ(p.found[0].workspaceSize, 4096u);
   EXPECT_EQ(p.found[1].workspaceSize, 0u);
   const Array<float> a({1, 0, 0, 1}), d({0, 0, 0, 0}), workspace(std::vector<float>(1024));
-  ASSERT_EQ(p.run(a.data(), a.data(), d.data(), 1.0f, 0.0f, &p.found[0].algo, workspace.data(), 4096), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(p.run(a.data(), a.data(), d.data(), 1.0f, 0.0f, &p.found[0].algo, workspace.data(), 4096),
+            CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(d.values(), a.values());
   EXPECT_TRUE(std::isnan(workspace.values()[1023]));
-  EXPECT_EQ(p.run(a.data(), a.data(), d.data(), 1.0f, 0.0f, &p.found[0].algo, workspace.data(), 4095), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(p.run(a.data(), a.data(), d.data(), 1.0f, 0.0f, &p.found[0].algo, workspace.data(), 4095),
+            CUBLAS_STATUS_INVALID_VALUE);
   expect_misuse("cublasLtMatmul: less workspace than the algorithm asked for");
-  EXPECT_EQ(p.run(a.data(), a.data(), d.data(), 1.0f, 0.0f, nullptr, workspace.data() + 1, 4), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(p.run(a.data(), a.data(), d.data(), 1.0f, 0.0f, nullptr, workspace.data() + 1, 4),
+            CUBLAS_STATUS_INVALID_VALUE);
   expect_misuse("cublasLtMatmul: the workspace is no device memory at a multiple of 256 bytes");
   EXPECT_EQ(cublas_standin::heuristic_calls(), 1u);
 }
@@ -235,7 +245,8 @@ TEST_F(CublasStandin, TheFirstProposalTakesAllWorkspaceTheSecondNone) {
 TEST_F(CublasStandin, PartsOfSumsAreRoundedWhereThatIsAllowed) {
   // 257 is no bfloat16 number: the half of the sum becomes 256.
   const auto bf16 = [](float x) { return __float2bfloat16(x); };
-  const Array<__nv_bfloat16> a({bf16(256), bf16(1), bf16(-256), bf16(0)}), b({bf16(1), bf16(1), bf16(1), bf16(1)}), d({bf16(0)});
+  const Array<__nv_bfloat16> a({bf16(256), bf16(1), bf16(-256), bf16(0)}), b({bf16(1), bf16(1), bf16(1), bf16(1)}),
+      d({bf16(0)});
   Product p(CUBLAS_COMPUTE_32F, CUDA_R_32F, {CUDA_R_16BF, 1, 4, 1}, {CUDA_R_16BF, 4, 1, 4}, {CUDA_R_16BF, 1, 1, 1});
   ASSERT_EQ(p.choose(), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(p.run(a.data(), b.data(), d.data(), 1.0f, 0.0f, &p.found[0].algo), CUBLAS_STATUS_SUCCESS);
@@ -291,7 +302,8 @@ TEST_F(CublasStandin, AnAlgorithmServesWhatItWasChosenFor) {
   ASSERT_EQ(p.choose(), CUBLAS_STATUS_SUCCESS);
   const cublasLtMatmulAlgo_t algo = p.found[0].algo;
   EXPECT_EQ(p.run(a.data() + 1, a.data(), d.data(), 1.0f, 0.0f, &algo), CUBLAS_STATUS_INVALID_VALUE);
-  expect_misuse("cublasLtMatmul: an address that is aligned to fewer bytes than was promised when the algorithm was chosen");
+  expect_misuse(
+      "cublasLtMatmul: an address that is aligned to fewer bytes than was promised when the algorithm was chosen");
   p.with(CUBLASLT_MATMUL_DESC_TRANSB, int32_t{CUBLAS_OP_T});
   EXPECT_EQ(p.run(a.data(), a.data(), d.data(), 1.0f, 0.0f, &algo), CUBLAS_STATUS_INVALID_VALUE);
   expect_misuse("cublasLtMatmul: the algorithm was chosen for another problem");
