@@ -22,6 +22,7 @@
 
 #include "c10/core/device.h"
 #include "c10/cuda/stat.h"
+#include "c10/macros/macros.h"
 #include "c10/memory/allocator.h"
 
 namespace c10 {
@@ -91,8 +92,8 @@ using c10::MempoolId_t;
 using c10::MempoolIdHash;
 class CUDAStream;
 
-/// Called when memory runs out, before cached memory is given back: it may free what it holds, and says whether it did.
-/// Must not throw.
+/// Called where no cached block fits, before more memory is taken from CUDA: it may free what it holds, and says
+/// whether it did. Must not throw.
 ///
 ///   struct DropPlans final : c10::FreeMemoryCallback { bool Execute() override { return plans.drop(); } };
 ///   REGISTER_FREE_MEMORY_CALLBACK("plans", DropPlans);
@@ -457,8 +458,8 @@ inline std::string name() {
 }  // namespace CUDACachingAllocator
 
 /// A pool of memory of the current device: allocations between beginAllocateToPool and endAllocateToPool, or under a
-/// MemPoolContext, come from it. Its memory goes back when it is destroyed; blocks that are still in use then, when
-/// they are freed.
+/// MemPoolContext, come from it. Its memory goes back to CUDA when it is destroyed; of blocks that are in use then,
+/// with the first emptyCache after they are freed.
 struct MemPool {
   /// `allocator` provides segments, null: CUDA does. With `use_on_oom` any allocation may take free memory of the pool
   /// where there is no other; with `no_split` every allocation has a segment of its own.
@@ -507,10 +508,10 @@ using cuda::FreeMemoryCallback;
 }
 
 /// Registers an object of `Callback` before main. `name` is for readers.
-#define REGISTER_FREE_MEMORY_CALLBACK(name, Callback)                          \
-  [[maybe_unused]] static const bool kd_free_memory_callback_##Callback = [] { \
-    ::c10::cuda::register_free_memory_callback(std::make_unique<Callback>());  \
-    return true;                                                               \
+#define REGISTER_FREE_MEMORY_CALLBACK(name, Callback)                                        \
+  [[maybe_unused]] static const bool C10_ANONYMOUS_VARIABLE(kd_free_memory_callback_) = [] { \
+    ::c10::cuda::register_free_memory_callback(std::make_unique<Callback>());                \
+    return true;                                                                             \
   }()
 
 namespace at::cuda {
