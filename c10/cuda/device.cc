@@ -111,7 +111,7 @@ void RestoreDevice(DeviceIndex device) noexcept {
     const cudaError_t status = C10_CUDA_ERROR_HANDLED(MaybeSetDevice(device));
     if (status == cudaSuccess) return;
     t_target = device;
-    C10_CUDA_CHECK_WARN(status);
+    warn_cuda_error(status, "cudaSetDevice", __FILE__, __LINE__);
   } catch (...) {  // a warning handler's
   }
 }
@@ -147,7 +147,6 @@ void set_device(DeviceIndex device, bool force) {
 void device_synchronize() {
   device_count_ensure_non_zero();
   SetTargetDevice();
-  warn_or_error_on_sync();
   C10_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
@@ -265,13 +264,22 @@ std::string get_device_uuid(DeviceIndex device) {
   return text;
 }
 
+c10::Device getDeviceFromPtr(const void* data) {
+  c10::cuda::device_count_ensure_non_zero();
+  cudaPointerAttributes attributes{};
+  C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
+  TORCH_CHECK(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged,
+              "The specified pointer resides on host memory and is not registered with any CUDA device.");
+  return {c10::kCUDA, static_cast<DeviceIndex>(attributes.device)};
+}
+
 std::pair<size_t, size_t> mem_get_info(DeviceIndex device) {
   const DeviceIndex index = index_or_current("mem_get_info", device);
   const DeviceIndex before = c10::cuda::ExchangeDevice(index);
   size_t free = 0, total = 0;
   const cudaError_t status = cudaMemGetInfo(&free, &total);
   c10::cuda::RestoreDevice(before);
-  C10_CUDA_CHECK(status);
+  c10::cuda::check_status(status, "cudaMemGetInfo");
   return {free, total};
 }
 

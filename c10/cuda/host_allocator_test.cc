@@ -63,7 +63,7 @@ TEST(PinnedMemory, WaitsForTheStreamsThatUseIt) {
     constexpr size_t kBytes = 1 << 16;
     const Memory from(kBytes), to(kBytes);
     const CUDAStream stream = getStreamFromPool();
-    C10_CUDA_CHECK(cudaMemset(from.data, 5, kBytes));
+    C10_CUDA_CHECK(cudaMemsetAsync(from.data, 5, kBytes, stream));
     DataPtr staging = HostAlloc(kBytes);
     void* const address = staging.get();
     C10_CUDA_CHECK(cudaMemcpyAsync(address, from.data, kBytes, cudaMemcpyDefault, stream));

@@ -104,8 +104,8 @@ struct Received {
 
 void release(void* context) {
   const std::unique_ptr<Received> received(static_cast<Received*>(context));
+  const ReleaseGuard guard(received->device);
   try {
-    const CUDAGuard guard(received->device);
     C10_CUDA_CHECK_WARN(cudaStreamSynchronize(getCurrentCUDAStream(received->device)));
   } catch (...) {  // the device is lost
   }
@@ -182,10 +182,10 @@ std::shared_ptr<void> open_memory(DeviceIndex device, const cudaIpcMemHandle_t& 
   void* base = nullptr;
   C10_CUDA_CHECK(cudaIpcOpenMemHandle(&base, memory, cudaIpcMemLazyEnablePeerAccess));
   std::shared_ptr<void> open(base, [device](void* opened_base) {
+    const ReleaseGuard closing(device);
     try {
-      const CUDAGuard closing(device);
       C10_CUDA_CHECK_WARN(cudaIpcCloseMemHandle(opened_base));
-    } catch (...) {  // the device is lost
+    } catch (...) {  // a warning handler's
     }
   });
   known = open;

@@ -42,13 +42,20 @@ inline void in_own_process(const std::function<void()>& body) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    const ::testing::TestResult& result = *::testing::UnitTest::GetInstance()->current_test_info()->result();
+    const int before = result.total_part_count();
     try {
       body();
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
+#ifdef KD_CUDA_ON_HOST
+      EXPECT_EQ(cuda_standin::misuse(), "");
+#endif
     }
+    bool failed = false;
+    for (int i = before; i < result.total_part_count(); ++i) failed |= result.GetTestPartResult(i).failed();
     std::fflush(stdout);
-    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+    ::_exit(failed ? 1 : 0);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -118,6 +125,7 @@ inline void with_each_call_failing(const std::function<void()>& body) {
   ASSERT_GT(*calls, 0u);
   for (int64_t n = 0; n < static_cast<int64_t>(*calls); ++n) {
     in_own_process([&] {
+      SCOPED_TRACE(str("call ", n, " fails"));
       cuda_standin::reset({.fail_call = n, .fail_releases = false});
       try {
         body();
@@ -137,8 +145,6 @@ inline void with_each_call_failing(const std::function<void()>& body) {
       empty_caches();
       EXPECT_EQ(cuda_standin::misuse(), "");
       EXPECT_EQ(leaks_but_streams(), "");
-      if (::testing::Test::HasFailure())
-        std::printf("call %d, %s\n", static_cast<int>(n), cuda_standin::failed_call().c_str());
     });
   }
   ::munmap(calls, sizeof(uint64_t));

@@ -1,0 +1,4 @@
+#pragma once
+
+#include "aten/core/context.h"
+#include "c10/cuda/context.h"
