@@ -50,7 +50,8 @@ constexpr int kFirstColumn = 23, kColumn = 12, kWidth = kFirstColumn + 4 * (kCol
 std::string centered(const std::string& text, int width) {
   const int rest = width - static_cast<int>(text.size());
   if (rest <= 0) return text;
-  return std::string(static_cast<size_t>(rest / 2), ' ') + text + std::string(static_cast<size_t>(rest - rest / 2), ' ');
+  const int left = rest / 2 + (rest & width & 1);
+  return std::string(static_cast<size_t>(left), ' ') + text + std::string(static_cast<size_t>(rest - left), ' ');
 }
 
 // The largest unit that keeps the number at five digits.

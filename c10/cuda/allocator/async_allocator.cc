@@ -305,6 +305,7 @@ class AsyncAllocator final : public CUDAAllocator {
 
   // Frees behind all work that uses the memory. Throws before anything is freed.
   void give_back(void* ptr, const Allocation& allocation) {
+    if (allocation.captured && captures_ == 0) return;  // the graph frees it when it is launched again, or goes
     const CUDAGuard guard(allocation.device);
     if (allocation.uses.empty()) {
       C10_CUDA_CHECK(cudaFreeAsync(ptr, allocation.stream));

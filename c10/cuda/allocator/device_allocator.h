@@ -116,6 +116,7 @@ class DeviceAllocator {
   Block* obtain(const Request& request, Lock& lock, const Context& context);
   Block* new_segment(const Request& request, Lock& lock, const Context& context);
   Block* grow_expandable(const Request& request, const Context& context);
+  static size_t free_size(const Block* block);
   Block* find_growing(const Request& request);
   void release_segment(Block* block, const Context& context);
   void release_if_unmapped(Block* block);

@@ -18,6 +18,7 @@ RelaxedCapture::RelaxedCapture() { C10_CUDA_CHECK(cudaThreadExchangeStreamCaptur
 RelaxedCapture::~RelaxedCapture() {
   // Once more, lest the thread stay relaxed: a failed exchange has exchanged nothing.
   if (cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess) return;
+  C10_CUDA_CLEAR_ERROR();
   C10_CUDA_CHECK_WARN(cudaThreadExchangeStreamCaptureMode(&mode_));
 }
 
@@ -145,13 +146,15 @@ Block* DeviceAllocator::new_segment(const Request& request, Lock& lock, const Co
 
 // --- expandable segments ---
 
-// Addresses of the stream's segments behind which, with the free block in front of them, there is room for the request.
+size_t DeviceAllocator::free_size(const Block* block) {
+  return block != nullptr && block->mapped && block->is_free() ? block->size : 0;
+}
+
+// Addresses of one of the stream's segments that have room for the request, with the free blocks around them.
 Block* DeviceAllocator::find_growing(const Request& request) {
   for (Block* block : request.pool->unmapped) {
     if (block->stream != request.stream) continue;
-    const Block* const previous = block->previous;
-    const size_t in_front = previous != nullptr && previous->is_free() ? previous->size : 0;
-    if (in_front + block->size >= request.size) return block;
+    if (free_size(block->previous) + block->size + free_size(block->next) >= request.size) return block;
   }
   const size_t piece = request.pool->is_small ? kSmallBuffer : kLargeBuffer;
   const size_t total = total_memory();
@@ -178,7 +181,7 @@ Block* DeviceAllocator::grow_expandable(const Request& request, const Context& c
   Block* block = find_growing(request);
   ExpandableSegment& segment = *block->expandable_segment;
   Block* const previous = block->previous != nullptr && block->previous->is_free() ? block->previous : nullptr;
-  const size_t in_front = previous != nullptr ? previous->size : 0;
+  const size_t in_front = free_size(previous);
   const size_t bytes = std::min(segment.round_up(request.size - std::min(in_front, request.size)), block->size);
   const bool leaves_rest = bytes < block->size;
   const size_t allowed = allowed_memory();

@@ -53,6 +53,12 @@ void check(CUresult result, const char* call, const char* file, int line) {
 }
 #define CHECK_DRIVER(call) check((call), #call, __FILE__, __LINE__)
 
+// Where nobody could try again later, memory and addresses are worth a second try at once.
+template <class Call>
+bool gave_back(const Call& call) {
+  return call() == CUDA_SUCCESS || call() == CUDA_SUCCESS;
+}
+
 CUmemAllocationProp properties_of(c10::DeviceIndex device) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -77,8 +83,7 @@ ExpandableSegment::ExpandableSegment(c10::DeviceIndex device, size_t piece_bytes
 }
 
 ExpandableSegment::~ExpandableSegment() {
-  // Addresses that cannot be given back are lost, no memory.
-  if (driver()->address_free(device_pointer(address_), address_bytes()) != CUDA_SUCCESS)
+  if (!gave_back([&] { return driver()->address_free(device_pointer(address_), address_bytes()); }))
     TORCH_WARN("CUDA: the addresses of an expandable segment could not be given back");
 }
 
@@ -136,8 +141,7 @@ ExpandableSegment::Range ExpandableSegment::unmap(Range range) {
     CHECK_DRIVER(result);
     --mapped_;
     const unsigned long long handle = *std::exchange(pieces_[i], std::nullopt);
-    // Memory is worth a second try; the addresses are free in any case.
-    released &= driver()->release(handle) == CUDA_SUCCESS || driver()->release(handle) == CUDA_SUCCESS;
+    released &= gave_back([&] { return driver()->release(handle); });
   }
   if (!released) TORCH_WARN("CUDA: memory of an expandable segment could not be given back");
   return {range.begin, (i - begin) * piece_bytes_};
