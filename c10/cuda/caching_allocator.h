@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "c10/core/device.h"
+#include "c10/cuda/stat.h"
 #include "c10/memory/allocator.h"
 
 namespace c10 {
@@ -42,26 +43,6 @@ struct GatheredContext {
 };
 
 namespace CachingAllocator {
-
-/// A quantity over time; `peak` since resetPeakStats, `allocated` and `freed` summed up since resetAccumulatedStats.
-struct Stat {
-  int64_t current = 0;
-  int64_t peak = 0;
-  int64_t allocated = 0;
-  int64_t freed = 0;
-
-  void increase(size_t amount) {
-    current += static_cast<int64_t>(amount);
-    if (current > peak) peak = current;
-    allocated += static_cast<int64_t>(amount);
-  }
-  void decrease(size_t amount) {
-    current -= static_cast<int64_t>(amount);
-    freed += static_cast<int64_t>(amount);
-  }
-  void reset_accumulated() { allocated = freed = 0; }
-  void reset_peak() { peak = current; }
-};
 
 enum struct StatType : uint64_t { AGGREGATE = 0, SMALL_POOL = 1, LARGE_POOL = 2, NUM_TYPES = 3 };
 using StatTypes = std::array<bool, static_cast<size_t>(StatType::NUM_TYPES)>;
