@@ -15,7 +15,8 @@ using c10::cuda::currentStreamCaptureStatusMayInitCtx;
 
 /// Of the current stream of the current device. Makes no context on a device that has none: nothing is captured there.
 inline CaptureStatus currentStreamCaptureStatus() {
-  return c10::cuda::hasPrimaryContext(c10::cuda::current_device()) ? currentStreamCaptureStatusMayInitCtx() : CaptureStatus::None;
+  return c10::cuda::hasPrimaryContext(c10::cuda::current_device()) ? currentStreamCaptureStatusMayInitCtx()
+                                                                   : CaptureStatus::None;
 }
 
 /// Throws c10::Error where the current stream is captured: `attempt` names what cannot be done then.

@@ -86,8 +86,10 @@ PhiloxCudaState CUDAGeneratorState::take_in_graph(uint64_t words, unsigned long 
     capture.words += words;
     return PhiloxCudaState(capture.memory, capture.memory + 1, before);
   }
-  TORCH_CHECK(false, "a CUDA graph is captured that does not know this generator: call CUDAGraph::register_generator_state before "
-                     "CUDAGraph::capture_begin");
+  TORCH_CHECK(
+      false,
+      "a CUDA graph is captured that does not know this generator: call CUDAGraph::register_generator_state before "
+      "CUDAGraph::capture_begin");
 }
 
 void CUDAGeneratorState::begin_capture(unsigned long long id, int64_t* memory) {
@@ -97,7 +99,8 @@ void CUDAGeneratorState::begin_capture(unsigned long long id, int64_t* memory) {
 
 uint64_t CUDAGeneratorState::end_capture(unsigned long long id) {
   std::lock_guard lock(mutex_);
-  const auto it = std::find_if(captures_.begin(), captures_.end(), [&](const Capture& capture) { return capture.id == id; });
+  const auto it =
+      std::find_if(captures_.begin(), captures_.end(), [&](const Capture& capture) { return capture.id == id; });
   if (it == captures_.end()) return 0;
   const uint64_t words = it->words;
   captures_.erase(it);
@@ -156,8 +159,8 @@ void CUDAGeneratorImpl::set_state(const c10::TensorImpl& new_state) {
                        new_state.dtype() == c10::ScalarType::Byte,
                    "RNG state must be a torch.ByteTensor");
   const int64_t size = new_state.numel();
-  TORCH_CHECK(new_state.dim() == 1 && (size == kStateBytes || size == kSeedBytes), "RNG state is wrong size: expected ", kStateBytes,
-              " bytes in one dimension, got ", size, " in ", new_state.dim());
+  TORCH_CHECK(new_state.dim() == 1 && (size == kStateBytes || size == kSeedBytes), "RNG state is wrong size: expected ",
+              kStateBytes, " bytes in one dimension, got ", size, " in ", new_state.dim());
   std::array<uint8_t, kStateBytes> bytes{};
   const auto* from = static_cast<const uint8_t*>(new_state.data());
   for (int64_t i = 0; i < size; ++i) bytes[static_cast<size_t>(i)] = from[i * new_state.stride(0)];
@@ -172,7 +175,8 @@ void CUDAGeneratorImpl::graphsafe_set_state(const c10::intrusive_ptr<c10::Genera
   TORCH_CHECK(new_state.defined() && new_state->device().type() == device_type(),
               "graphsafe_set_state: expected a generator of a CUDA device");
   const auto& other = static_cast<const CUDAGeneratorImpl&>(*new_state);
-  TORCH_CHECK(other.device() == device(), "graphsafe_set_state: expected a generator of ", device(), ", got one of ", other.device());
+  TORCH_CHECK(other.device() == device(), "graphsafe_set_state: expected a generator of ", device(), ", got one of ",
+              other.device());
   state_ = other.state_;
 }
 
@@ -215,7 +219,8 @@ namespace {
 
 struct Defaults {
   std::mutex mutex;
-  std::array<std::unique_ptr<Generator>, C10_COMPILE_TIME_MAX_GPUS> generators;  // made when they are asked for, and never destroyed
+  std::array<std::unique_ptr<Generator>, C10_COMPILE_TIME_MAX_GPUS>
+      generators;  // made when they are asked for, and never destroyed
 };
 
 Defaults& defaults() {

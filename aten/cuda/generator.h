@@ -1,6 +1,8 @@
-// The generators of CUDA devices: Philox, whose whole state is a seed and an offset. Kernels take a part of its words each:
+// The generators of CUDA devices: Philox, whose whole state is a seed and an offset. Kernels take a part of its words
+// each:
 //
-//   auto* generator = at::get_generator_or_default<at::CUDAGeneratorImpl>(given, at::cuda::detail::getDefaultCUDAGenerator());
+//   const at::Generator& standard = at::cuda::detail::getDefaultCUDAGenerator();
+//   auto* generator = at::get_generator_or_default<at::CUDAGeneratorImpl>(given, standard);
 //   at::PhiloxCudaState random;
 //   {
 //     std::lock_guard<std::mutex> lock(generator->mutex_);
@@ -23,11 +25,12 @@ namespace cuda {
 struct CUDAGraph;
 }
 
-/// The seed and the offset, which generators may share. Every function may be called from any thread. While a graph is captured that
-/// draws from it, seed and offset cannot be read or changed: these functions throw c10::Error then.
+/// The seed and the offset, which generators may share. Every function may be called from any thread. While a graph is
+/// captured that draws from it, seed and offset cannot be read or changed: these functions throw c10::Error then.
 class CUDAGeneratorState : public c10::intrusive_ptr_target {
  public:
-  explicit CUDAGeneratorState(uint64_t seed = c10::default_rng_seed_val, uint64_t offset = 0) : seed_(seed), offset_(offset) {}
+  explicit CUDAGeneratorState(uint64_t seed = c10::default_rng_seed_val, uint64_t offset = 0)
+      : seed_(seed), offset_(offset) {}
 
   struct Values {
     uint64_t seed;
@@ -44,7 +47,8 @@ class CUDAGeneratorState : public c10::intrusive_ptr_target {
   /// The same for work of the capture `id`; throws c10::Error where the graph does not know this state.
   PhiloxCudaState take_in_graph(uint64_t words, unsigned long long id);
 
-  /// From now on until end_capture, what the capture draws is counted; its kernels read seed and offset from `memory`, two numbers.
+  /// From now on until end_capture, what the capture draws is counted; its kernels read seed and offset from `memory`,
+  /// two numbers.
   void begin_capture(unsigned long long id, int64_t* memory);
   /// The words that it has drawn.
   uint64_t end_capture(unsigned long long id);
@@ -76,18 +80,20 @@ struct CUDAGeneratorImpl final : public c10::GeneratorImpl {
   uint64_t get_offset() const override { return philox_offset_per_thread(); }
   void set_philox_offset_per_thread(uint64_t offset);
   uint64_t philox_offset_per_thread() const;
-  /// 16 bytes on the CPU, seed and offset; of the seed alone 8, for an offset of 0. Throws c10::TypeError for another kind of tensor.
+  /// 16 bytes on the CPU, seed and offset; of the seed alone 8, for an offset of 0. Throws c10::TypeError for another
+  /// kind of tensor.
   void set_state(const c10::TensorImpl& new_state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
   /// Shares the other's state from now on, also while a graph is captured.
   void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& new_state) override;
   c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
 
-  /// The next `increment` words, rounded up to a multiple of 4, of each thread, for kernels put on the current stream; in the stream's
-  /// graph where that is captured. Throws c10::Error where the graph does not know the generator (CUDAGraph::register_generator_state).
-  /// The caller holds mutex_.
+  /// The next `increment` words, rounded up to a multiple of 4, of each thread, for kernels put on the current stream;
+  /// in the stream's graph where that is captured. Throws c10::Error where the graph does not know the generator
+  /// (CUDAGraph::register_generator_state). The caller holds mutex_.
   PhiloxCudaState philox_cuda_state(uint64_t increment);
-  /// {seed, offset} of the same, as numbers, which no graph can have: throws c10::Error while the current stream is captured.
+  /// {seed, offset} of the same, as numbers, which no graph can have: throws c10::Error while the current stream is
+  /// captured.
   std::pair<uint64_t, uint64_t> philox_engine_inputs(uint64_t increment);
 
   void register_graph(cuda::CUDAGraph* graph);
@@ -111,7 +117,8 @@ struct CUDAGeneratorImpl final : public c10::GeneratorImpl {
 
 namespace cuda::detail {
 
-/// The generator that operators use where none is given; seeded by the operating system at first use. -1 is the current device.
+/// The generator that operators use where none is given; seeded by the operating system at first use. -1 is the current
+/// device.
 const Generator& getDefaultCUDAGenerator(c10::DeviceIndex device_index = -1);
 /// A new one with the default seed.
 Generator createCUDAGenerator(c10::DeviceIndex device_index = -1);

@@ -24,7 +24,9 @@ using c10::cuda::testing::in_all_orders;
 using c10::testing::message_of;
 using Pair = std::pair<uint64_t, uint64_t>;
 
-CUDAGeneratorImpl& impl(const at::Generator& generator) { return *generator.get<CUDAGeneratorImpl>(); }
+CUDAGeneratorImpl& impl(const at::Generator& generator) {
+  return *generator.get<CUDAGeneratorImpl>();
+}
 
 at::Generator make(uint64_t seed) {
   at::Generator generator = createCUDAGenerator(0);
@@ -43,7 +45,8 @@ TEST(Philox, WordsOfTheKeyAndCounterZero) {
 // All bits set, and the digits of pi: the known answers of the algorithm's authors.
 TEST(Philox, KnownAnswers) {
   const c10::cuda::RandomWords ones = c10::cuda::philox(~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0});
-  EXPECT_EQ((std::array{ones.x, ones.y, ones.z, ones.w}), (std::array{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}));
+  EXPECT_EQ((std::array{ones.x, ones.y, ones.z, ones.w}),
+            (std::array{0x408f276du, 0x41c83b0eu, 0xa20bc7c6u, 0x6d5451fdu}));
   const c10::cuda::RandomWords pi = c10::cuda::philox(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88);
   EXPECT_EQ((std::array{pi.x, pi.y, pi.z, pi.w}), (std::array{0xd16cfe09u, 0x94fdcceb, 0x5001e420u, 0x24126ea1u}));
 }
@@ -146,7 +149,8 @@ TEST(CUDAGenerator, StateIsSeedAndOffset) {
               "RNG state is wrong size: expected 16 bytes in one dimension, got 15 in 1");
     EXPECT_EQ(message_of<c10::TypeError>([&] { impl(other).set_state(*of_bytes(16, c10::ScalarType::Char)); }),
               "RNG state must be a torch.ByteTensor");
-    EXPECT_EQ(message_of([&] { impl(other).set_state(*of_bytes(16)); }), "offset must be a multiple of 4, got 144680345676153346");
+    EXPECT_EQ(message_of([&] { impl(other).set_state(*of_bytes(16)); }),
+              "offset must be a multiple of 4, got 144680345676153346");
     EXPECT_EQ(impl(other).philox_engine_inputs(0), Pair(0x0102030405060708, 0x104));
     impl(other).set_state(*of_bytes(8));
     EXPECT_EQ(impl(other).philox_engine_inputs(0), Pair(0x0202020202020202, 0));

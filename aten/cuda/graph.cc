@@ -70,7 +70,8 @@ void CUDAGraph::unregister_generator_state(const c10::intrusive_ptr<at::CUDAGene
 void CUDAGraph::prepare_sources() {
   register_generator_state(detail::getDefaultCUDAGenerator(device_));
   for (Source& source : sources_) {
-    TORCH_CHECK(source.device == -1 || source.device == device_, "capture_begin: a generator of cuda:", static_cast<int>(source.device),
+    TORCH_CHECK(source.device == -1 || source.device == device_,
+                "capture_begin: a generator of cuda:", static_cast<int>(source.device),
                 " is registered with a graph of cuda:", static_cast<int>(device_));
     source.memory = CachingAllocator::get()->allocate(2 * sizeof(int64_t));
     source.words = 0;
@@ -91,9 +92,11 @@ void CUDAGraph::capture_begin(MempoolId_t pool, cudaStreamCaptureMode capture_mo
               "} is no pool's id: one of its numbers is 0");
   const CUDAStream stream = c10::cuda::getCurrentCUDAStream();
   TORCH_CHECK(stream != c10::cuda::getDefaultCUDAStream(stream.device_index()),
-              "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them on the default "
+              "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them "
+              "on the default "
               "stream.)");
-  TORCH_CHECK(c10::cuda::capture_status(stream) == CaptureStatus::None, "capture_begin: ", stream, " is captured already");
+  TORCH_CHECK(c10::cuda::capture_status(stream) == CaptureStatus::None, "capture_begin: ", stream,
+              " is captured already");
 
   device_ = stream.device_index();
   auto drop_memory = c10::make_scope_exit([&] {
@@ -154,7 +157,8 @@ void CUDAGraph::capture_end() {
 }
 
 void CUDAGraph::instantiate() {
-  TORCH_CHECK(phase_ == Phase::kCaptured && graph_ != nullptr, "CUDAGraph::instantiate: there is no captured graph, or it was not kept");
+  TORCH_CHECK(phase_ == Phase::kCaptured && graph_ != nullptr,
+              "CUDAGraph::instantiate: there is no captured graph, or it was not kept");
   const CUDAGuard guard(device_);
   if (exec_ != nullptr) C10_CUDA_CHECK(cudaGraphExecDestroy(std::exchange(exec_, nullptr)));
   C10_CUDA_CHECK(cudaGraphInstantiate(&exec_, graph_, cudaGraphInstantiateFlagAutoFreeOnLaunch));
@@ -230,12 +234,14 @@ MempoolId_t CUDAGraph::pool() {
 
 void CUDAGraph::debug_dump(const std::string& debug_path) {
   TORCH_CHECK(phase_ == Phase::kCaptured, "CUDAGraph::debug_dump: there is no captured graph");
-  TORCH_CHECK(graph_ != nullptr, "CUDAGraph::debug_dump: the graph was not kept: call enable_debug_mode() before its capture ends");
+  TORCH_CHECK(graph_ != nullptr,
+              "CUDAGraph::debug_dump: the graph was not kept: call enable_debug_mode() before its capture ends");
   C10_CUDA_CHECK(cudaGraphDebugDotPrint(graph_, debug_path.c_str(), cudaGraphDebugDotFlagsVerbose));
 }
 
 cudaGraph_t CUDAGraph::raw_cuda_graph() {
-  TORCH_CHECK(keep_graph_, "CUDAGraph::raw_cuda_graph: the graph is kept only where it was made with keep_graph = true");
+  TORCH_CHECK(keep_graph_,
+              "CUDAGraph::raw_cuda_graph: the graph is kept only where it was made with keep_graph = true");
   TORCH_CHECK(phase_ == Phase::kCaptured, "CUDAGraph::raw_cuda_graph: there is no captured graph");
   return graph_;
 }

@@ -8,9 +8,10 @@
 //   x.copy_(next);
 //   graph.replay();  // y is twice the new x
 //
-// Nothing runs while it is captured. Replays use the same memory: tensors made meanwhile lie in a pool of the graph's, which keeps their
-// addresses until graph and tensors are gone. What a graph cannot hold ends its capture with an error: waiting for a device or a stream
-// (item(), copies to the CPU), work on the default stream, draws from a generator that the graph does not know.
+// Nothing runs while it is captured. Replays use the same memory: tensors made meanwhile lie in a pool of the graph's,
+// which keeps their addresses until graph and tensors are gone. What a graph cannot hold ends its capture with an
+// error: waiting for a device or a stream (item(), copies to the CPU), work on the default stream, draws from a
+// generator that the graph does not know.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,30 +30,31 @@
 
 namespace at::cuda {
 
-/// A pool for several captures: graphs that are replayed in the order of their captures, and never at the same time, may share one.
+/// A pool for several captures: graphs that are replayed in the order of their captures, and never at the same time,
+/// may share one.
 inline MempoolId_t graph_pool_handle() {
   return c10::cuda::MemPool::graph_pool_handle();
 }
 
-/// A graph. Not for several threads at once. A failing call of CUDA throws c10::AcceleratorError; capture_begin and capture_end leave
-/// nothing behind then, and another capture can begin.
+/// A graph. Not for several threads at once. A failing call of CUDA throws c10::AcceleratorError; capture_begin and
+/// capture_end leave nothing behind then, and another capture can begin.
 struct CUDAGraph {
-  /// `keep_graph`: the graph from which the executable one is made stays (raw_cuda_graph), and is made executable by instantiate() or
-  /// the first replay, not by capture_end().
+  /// `keep_graph`: the graph from which the executable one is made stays (raw_cuda_graph), and is made executable by
+  /// instantiate() or the first replay, not by capture_end().
   explicit CUDAGraph(bool keep_graph = false) : keep_graph_(keep_graph) {}
   CUDAGraph(const CUDAGraph&) = delete;
   CUDAGraph& operator=(const CUDAGraph&) = delete;
   ~CUDAGraph() { reset(); }
 
-  /// Before capture_begin: the graph may draw from the generator, which is one of the device's. Each replay draws anew. The default
-  /// generator of the device is known to every graph.
+  /// Before capture_begin: the graph may draw from the generator, which is one of the device's. Each replay draws anew.
+  /// The default generator of the device is known to every graph.
   void register_generator_state(const at::Generator& generator);
   void register_generator_state(c10::intrusive_ptr<at::CUDAGeneratorState> state, c10::DeviceIndex device = -1);
   void unregister_generator_state(const c10::intrusive_ptr<at::CUDAGeneratorState>& state);
 
-  /// From now on work put on the current stream, which is not the default one, is recorded. `pool` is that of another graph, a
-  /// graph_pool_handle(), or {0, 0} for one of its own. `capture_mode` says which calls of other threads end the capture
-  /// (cudaStreamBeginCapture).
+  /// From now on work put on the current stream, which is not the default one, is recorded. `pool` is that of another
+  /// graph, a graph_pool_handle(), or {0, 0} for one of its own. `capture_mode` says which calls of other threads end
+  /// the capture (cudaStreamBeginCapture).
   void capture_begin(MempoolId_t pool = {0, 0}, cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal);
   /// On the same stream, which all streams have rejoined.
   void capture_end();
@@ -114,8 +116,9 @@ inline bool is_current_stream_capturing() {
   return at::cuda::currentStreamCaptureStatus() != at::cuda::CaptureStatus::None;
 }
 
-/// Captures what is done in its scope: waits for the device, gives cached memory back, and makes `stream`, or one that is kept for
-/// this, the current one. The end of the scope is the end of the capture and may throw; an exception gives the capture up.
+/// Captures what is done in its scope: waits for the device, gives cached memory back, and makes `stream`, or one that
+/// is kept for this, the current one. The end of the scope is the end of the capture and may throw; an exception gives
+/// the capture up.
 class graph {
  public:
   explicit graph(CUDAGraph& cuda_graph, at::cuda::MempoolId_t pool = {0, 0},

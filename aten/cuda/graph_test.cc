@@ -47,7 +47,9 @@ size_t reserved() {
 }
 
 // Everything that has been put on the device.
-void wait() { c10::cuda::device_synchronize(); }
+void wait() {
+  c10::cuda::device_synchronize();
+}
 
 at::Generator seeded(uint64_t seed, c10::DeviceIndex device = 0) {
   at::Generator generator = at::cuda::detail::createCUDAGenerator(device);
@@ -57,7 +59,8 @@ at::Generator seeded(uint64_t seed, c10::DeviceIndex device = 0) {
 
 // What a kernel sees of a generator, put on the current stream.
 void draw(const at::Generator& generator, const Buffer& out, uint64_t words = 4) {
-  at::cuda::testing::show(generator.get<CUDAGeneratorImpl>()->philox_cuda_state(words), out.data(), getCurrentCUDAStream());
+  at::cuda::testing::show(generator.get<CUDAGeneratorImpl>()->philox_cuda_state(words), out.data(),
+                          getCurrentCUDAStream());
 }
 
 TEST(CUDAGraph, ReplaysTheWorkOnNewInputs) {
@@ -278,12 +281,17 @@ TEST(CUDAGraph, RefusesWhatMakesNoSense) {
     CUDAGraph graph;
     EXPECT_EQ(message_of([&] { graph.replay(); }), "Called CUDAGraph::replay without a preceding successful capture.");
     EXPECT_EQ(message_of([&] { graph.capture_end(); }), "capture_end: no capture of this graph has begun");
-    EXPECT_EQ(message_of([&] { graph.instantiate(); }), "CUDAGraph::instantiate: there is no captured graph, or it was not kept");
+    EXPECT_EQ(message_of([&] { graph.instantiate(); }),
+              "CUDAGraph::instantiate: there is no captured graph, or it was not kept");
     EXPECT_EQ(message_of([&] { graph.capture_begin(); }),
-              "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them on the default "
+              "CUDA graphs must be captured on a non-default stream. (However, after capture, it's ok to replay them "
+              "on the default "
               "stream.)");
     const CUDAStreamGuard guard(getStreamFromPool());
-    EXPECT_EQ(message_of([&] { graph.capture_begin({1, 1}); }), "capture_begin: {1, 1} is no pool's id: one of its numbers is 0");
+    EXPECT_EQ(message_of([&] {
+                graph.capture_begin({1, 1});
+              }),
+              "capture_begin: {1, 1} is no pool's id: one of its numbers is 0");
     graph.capture_begin();
     EXPECT_EQ(message_of([&] { graph.capture_begin(); }), "capture_begin: the graph's capture goes on");
     CUDAGraph other;
@@ -456,7 +464,9 @@ TEST(CUDAGraph, EachReplayDrawsAnew) {
       draw(standard, x, 8);
       draw(mine, y, 3);
       draw(standard, z, 4);
-      EXPECT_NE(message_of([&] { standard.get_offset(); }).find("Cannot call CUDAGeneratorImpl::get_offset while a CUDA graph"),
+      EXPECT_NE(message_of([&] {
+                  standard.get_offset();
+                }).find("Cannot call CUDAGeneratorImpl::get_offset while a CUDA graph"),
                 std::string::npos);
       EXPECT_NE(message_of([&] { standard.current_seed(); }), "no error");
       EXPECT_NE(message_of([&] { standard.clone(); }), "no error");
@@ -524,9 +534,10 @@ TEST(CUDAGraph, GeneratorsMustBeKnownToTheGraph) {
     graph.register_generator_state(mine);
     mine.get<CUDAGeneratorImpl>()->unregister_graph(&graph);
     graph.capture_begin();
-    EXPECT_EQ(message_of([&] { draw(mine, x); }),
-              "a CUDA graph is captured that does not know this generator: call CUDAGraph::register_generator_state before "
-              "CUDAGraph::capture_begin");
+    EXPECT_EQ(
+        message_of([&] { draw(mine, x); }),
+        "a CUDA graph is captured that does not know this generator: call CUDAGraph::register_generator_state before "
+        "CUDAGraph::capture_begin");
     draw(at::cuda::detail::getDefaultCUDAGenerator(), x);
     graph.capture_end();
     EXPECT_EQ(mine.get_offset(), 0u);

@@ -20,7 +20,8 @@ void show(const PhiloxCudaState& random, uint64_t* out, cudaStream_t stream) {
 }
 
 void mix(uint64_t* out, const uint64_t* a, const uint64_t* b, uint64_t tag, uint32_t n, cudaStream_t stream) {
-  c10::cuda::launch_or_throw("mix", mix_kernel, {.grid = (n + 63) / 64, .block = 64, .stream = stream}, out, a, b, tag, n);
+  c10::cuda::launch_or_throw("mix", mix_kernel, {.grid = (n + 63) / 64, .block = 64, .stream = stream}, out, a, b, tag,
+                             n);
 }
 
 }  // namespace at::cuda::testing

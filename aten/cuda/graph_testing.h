@@ -23,7 +23,8 @@ using Numbers = std::vector<uint64_t>;
 /// Numbers of the current device, allocated for the current stream.
 class Buffer {
  public:
-  explicit Buffer(uint32_t n) : n_(n), memory_(c10::cuda::CUDACachingAllocator::get()->allocate(n * sizeof(uint64_t))) {}
+  explicit Buffer(uint32_t n)
+      : n_(n), memory_(c10::cuda::CUDACachingAllocator::get()->allocate(n * sizeof(uint64_t))) {}
   explicit Buffer(const Numbers& numbers) : Buffer(static_cast<uint32_t>(numbers.size())) { set(numbers); }
 
   uint64_t* data() const { return static_cast<uint64_t*>(memory_.get()); }
@@ -37,8 +38,8 @@ class Buffer {
   }
   Numbers get() const {
     Numbers numbers(n_);
-    c10::cuda::memcpy_and_sync(numbers.data(), data(), static_cast<int64_t>(n_ * sizeof(uint64_t)), cudaMemcpyDeviceToHost,
-                               c10::cuda::getCurrentCUDAStream());
+    c10::cuda::memcpy_and_sync(numbers.data(), data(), static_cast<int64_t>(n_ * sizeof(uint64_t)),
+                               cudaMemcpyDeviceToHost, c10::cuda::getCurrentCUDAStream());
     return numbers;
   }
 

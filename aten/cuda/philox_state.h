@@ -8,8 +8,9 @@
 
 namespace at {
 
-/// A seed, and how many words each thread has drawn before. In a graph both stand in device memory and change between replays;
-/// offset_intragraph_ is what the graph itself has drawn in front of the kernel. cuda::philox::unpack reads either form.
+/// A seed, and how many words each thread has drawn before. In a graph both stand in device memory and change between
+/// replays; offset_intragraph_ is what the graph itself has drawn in front of the kernel. cuda::philox::unpack reads
+/// either form.
 struct PhiloxCudaState {
   union Payload {
     uint64_t val;
@@ -32,7 +33,8 @@ namespace cuda::philox {
 /// {seed, offset} for PhiloxStream and cuRAND's generators; in a kernel.
 KD_DEVICE std::tuple<uint64_t, uint64_t> unpack(const PhiloxCudaState& state) {
   if (state.captured_) {
-    return {static_cast<uint64_t>(*state.seed_.ptr), static_cast<uint64_t>(*state.offset_.ptr) + state.offset_intragraph_};
+    return {static_cast<uint64_t>(*state.seed_.ptr),
+            static_cast<uint64_t>(*state.offset_.ptr) + state.offset_intragraph_};
   }
   return {state.seed_.val, state.offset_.val};
 }

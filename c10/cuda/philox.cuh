@@ -1,5 +1,5 @@
-// Random words of kernels: Philox4x32-10 (Salmon et al. 2011), whose words are a function of a seed, of who draws, and of how much was
-// drawn. The functions run on the host too, with the same bits.
+// Random words of kernels: Philox4x32-10 (Salmon et al. 2011), whose words are a function of a seed, of who draws, and
+// of how much was drawn. The functions run on the host too, with the same bits.
 //
 //   c10::cuda::PhiloxStream random(seed, thread, offset);
 //   const c10::cuda::RandomWords words = random.next();
@@ -27,8 +27,8 @@ KD_DEVICE RandomWords philox(uint64_t seed, uint64_t subsequence, uint64_t count
 #endif
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * c.x, b = uint64_t{0xCD9E8D57} * c.z;
-    c = {static_cast<uint32_t>(b >> 32) ^ c.y ^ low, static_cast<uint32_t>(b), static_cast<uint32_t>(a >> 32) ^ c.w ^ high,
-         static_cast<uint32_t>(a)};
+    c = {static_cast<uint32_t>(b >> 32) ^ c.y ^ low, static_cast<uint32_t>(b),
+         static_cast<uint32_t>(a >> 32) ^ c.w ^ high, static_cast<uint32_t>(a)};
     low += 0x9E3779B9;
     high += 0xBB67AE85;
   }

@@ -10,8 +10,8 @@ __global__ void write_generator_values_kernel(int64_t* to, uint64_t seed, uint64
 }
 
 void write_generator_values(int64_t* to, uint64_t seed, uint64_t offset, cudaStream_t stream) {
-  c10::cuda::launch_or_throw("write_generator_values", write_generator_values_kernel, {.grid = 1, .block = 1, .stream = stream}, to,
-                             seed, offset);
+  c10::cuda::launch_or_throw("write_generator_values", write_generator_values_kernel,
+                             {.grid = 1, .block = 1, .stream = stream}, to, seed, offset);
 }
 
 }  // namespace at::cuda
