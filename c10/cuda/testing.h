@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/cuda/caching_allocator.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/event_handle.h"
 #include "c10/cuda/host_allocator.h"
@@ -64,6 +65,7 @@ inline void in_own_process(const std::function<void()>& body) {
 
 /// Gives back what the library keeps for reuse.
 inline void empty_caches() {
+  CUDACachingAllocator::emptyCache();
   at::cuda::CachingHostAllocator_emptyCache();
   empty_event_pool();
 }
