@@ -1,5 +1,5 @@
-// Random programs over streams and devices: each block carries a tag of its own, which device work writes and every reader checks.
-// KINDLING_ALLOCATOR_PROGRAMS says how many run.
+// Random programs over streams and devices: each block carries a tag of its own, which device work writes and every
+// reader checks. KINDLING_ALLOCATOR_PROGRAMS says how many run.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,9 @@ constexpr Execution kExecutions[] = {Execution::kDevice};
 #endif
 
 constexpr int kStreams = 4;  // two a device, where there are two
-int devices() { return std::min<int>(device_count(), 2); }
+int devices() {
+  return std::min<int>(device_count(), 2);
+}
 
 uint64_t programs(uint64_t short_form) {
   const char* text = std::getenv("KINDLING_ALLOCATOR_PROGRAMS");
@@ -35,7 +37,11 @@ uint64_t programs(uint64_t short_form) {
 }
 
 constexpr const char* kSettings[] = {
-    "", "max_split_size_mb:24", "roundup_power2_divisions:4", "garbage_collection_threshold:0.5", "expandable_segments:True",
+    "",
+    "max_split_size_mb:24",
+    "roundup_power2_divisions:4",
+    "garbage_collection_threshold:0.5",
+    "expandable_segments:True",
     "release_lock_on_cudamalloc:True",
 };
 
@@ -64,13 +70,23 @@ class Program {
     for (int step = 0; step < kSteps && checks_ + 2 < kChecks; ++step) {
       switch (random_() % 10) {
         case 0:
-        case 1: allocate(some_size()); break;
+        case 1:
+          allocate(some_size());
+          break;
         case 2:
-        case 3: read(); break;
+        case 3:
+          read();
+          break;
         case 4:
-        case 5: release(); break;
-        case 6: rare(); break;
-        default: hand_over(); break;
+        case 5:
+          release();
+          break;
+        case 6:
+          rare();
+          break;
+        default:
+          hand_over();
+          break;
       }
     }
     while (!live_.empty()) release();
@@ -102,24 +118,31 @@ class Program {
 
   size_t some_size() {
     switch (random_() % 32) {
-      case 0: return 2 * kMiB + random_() % (3 * kMiB);
-      case 1: return 10 * kMiB + random_() % (16 * kMiB);
+      case 0:
+        return 2 * kMiB + random_() % (3 * kMiB);
+      case 1:
+        return 10 * kMiB + random_() % (16 * kMiB);
       case 2:
       case 3:
-      case 4: return 1 + random_() % 4096;
-      default: return 512 * (1 + random_() % 2);
+      case 4:
+        return 1 + random_() % 4096;
+      default:
+        return 512 * (1 + random_() % 2);
     }
   }
 
   static DeviceIndex device_of(int stream) { return static_cast<DeviceIndex>(stream % devices()); }
 
-  // The first or the last bytes of a block carry its tag. Calls are few: each lets the stand-in run work that is better put off.
+  // The first or the last bytes of a block carry its tag. Calls are few: each lets the stand-in run work that is better
+  // put off.
   char* sample_of(const Live& block) const {
     return block.tag % 2 == 0 ? block.data : block.data + block.size - std::min(block.size, kSample);
   }
 
   // A stream of the current device.
-  int some_stream() { return device_ + devices() * static_cast<int>(random_() % static_cast<uint64_t>(kStreams / devices())); }
+  int some_stream() {
+    return device_ + devices() * static_cast<int>(random_() % static_cast<uint64_t>(kStreams / devices()));
+  }
 
   void allocate(size_t size) {
     const int stream = some_stream();
@@ -153,8 +176,8 @@ class Program {
     }
     unsigned char* const to = seen_ + checks_ * kSample;
     std::fill_n(to, kSample, block.tag);
-    C10_CUDA_CHECK(cudaMemcpyAsync(to, sample_of(block), std::min(block.size, kSample), cudaMemcpyDeviceToHost,
-                                   streams_[reader]));
+    C10_CUDA_CHECK(
+        cudaMemcpyAsync(to, sample_of(block), std::min(block.size, kSample), cudaMemcpyDeviceToHost, streams_[reader]));
     expected_[checks_++] = block.tag;
   }
 
@@ -180,15 +203,23 @@ class Program {
 
   void rare() {
     switch (random_() % 12) {
-      case 0: emptyCache(); break;
-      case 1: C10_CUDA_CHECK(cudaStreamSynchronize(streams_[random_() % kStreams])); break;
-      case 2: pool(); break;
+      case 0:
+        emptyCache();
+        break;
+      case 1:
+        C10_CUDA_CHECK(cudaStreamSynchronize(streams_[random_() % kStreams]));
+        break;
+      case 2:
+        pool();
+        break;
       case 3:
       case 4:
         device_ = static_cast<DeviceIndex>((device_ + 1) % devices());
         C10_CUDA_CHECK(cudaSetDevice(device_));
         break;
-      default: allocate(some_size()); break;
+      default:
+        allocate(some_size());
+        break;
     }
   }
 
@@ -239,7 +270,8 @@ class AllocatorPrograms : public AllocatorTest {
 TEST_F(AllocatorPrograms, NoBlockIsGivenOutWhileItIsUsed) {
   for (uint64_t seed = 0; seed < programs(70); ++seed) {
     for (const Execution execution : kExecutions) {
-      EXPECT_EQ(run(execution, seed, Fault::kNone), 0) << "seed " << seed << ", execution " << static_cast<int>(execution);
+      EXPECT_EQ(run(execution, seed, Fault::kNone), 0)
+          << "seed " << seed << ", execution " << static_cast<int>(execution);
       if (HasFailure()) return;
     }
   }

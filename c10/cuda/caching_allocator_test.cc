@@ -389,12 +389,13 @@ TEST_F(CachingAllocator, TheErrorSaysWhatIsWhere) {
   } catch (const c10::OutOfMemoryError& error) {
     text = error.msg();
   }
-  EXPECT_EQ(text,
-            "CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 has a total capacity of 64.00 MiB of which 24.00 MiB "
-            "is free. Of the allocated memory 22.00 MiB is allocated by PyTorch, and 18.00 MiB is reserved by PyTorch "
-            "but unallocated. If reserved but unallocated memory is large try setting "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
-            "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
+  EXPECT_EQ(
+      text,
+      "CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 has a total capacity of 64.00 MiB of which 24.00 MiB "
+      "is free. Of the allocated memory 22.00 MiB is allocated by PyTorch, and 18.00 MiB is reserved by PyTorch "
+      "but unallocated. If reserved but unallocated memory is large try setting "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
+      "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
   EXPECT_EQ(observed[0], 0);
   EXPECT_EQ(observed[1], 50 << 20);
   EXPECT_EQ(observed[2], 64 << 20);

@@ -221,18 +221,23 @@ TEST(PinnedMemory, IsTriedAgain) {
   testing::in_own_process([] {
     cuda_standin::reset();
     ASSERT_GT(device_count(), 0);
-    bool found = false;
-    for (int64_t n = 0; n < 40; ++n) {
-      cuda_standin::reset({.fail_call = n, .fail_releases = false});
-      try {
-        EXPECT_NE(HostAlloc(64).get(), nullptr);
-        found |= cuda_standin::failed_call() == "cudaHostAlloc";
-      } catch (const Error& e) {
-        EXPECT_NE(cuda_standin::failed_call(), "cudaHostAlloc") << e.what();
+    for (const bool registered : {false, true}) {
+      at::cuda::set_pinned_memory_options({.use_cuda_host_register = registered});
+      const std::string call = registered ? "cudaHostRegister" : "cudaHostAlloc";
+      bool found = false;
+      for (int64_t n = 0; n < 40; ++n) {
+        cuda_standin::reset({.fail_call = n, .fail_releases = false});
+        try {
+          EXPECT_NE(HostAlloc(64).get(), nullptr);
+          EXPECT_EQ(last_launch_status(), cudaSuccess);
+          found |= cuda_standin::failed_call() == call;
+        } catch (const Error& e) {
+          EXPECT_NE(cuda_standin::failed_call(), call) << e.what();
+        }
+        CachingHostAllocator_emptyCache();
       }
-      CachingHostAllocator_emptyCache();
+      EXPECT_TRUE(found) << call;
     }
-    EXPECT_TRUE(found);
   });
 }
 

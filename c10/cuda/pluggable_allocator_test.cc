@@ -85,12 +85,14 @@ TEST(PluggableAllocator, ServesPoolsAndThenTheProgram) {
   std::string called;
   own.set_init_fn([&](int count) { called += "init " + std::to_string(count) + ";"; });
   own.set_reset_fn([&] { called += "reset;"; });
-  own.set_memory_fraction_fn([&](double fraction, int device) { called += fraction == 0.5 && device == 1 ? "fraction;" : "?"; });
+  own.set_memory_fraction_fn(
+      [&](double fraction, int device) { called += fraction == 0.5 && device == 1 ? "fraction;" : "?"; });
   own.set_base_alloc_fn([&](void* p, size_t* size) {
     *size = 7;
     return p;
   });
-  own.set_record_stream_fn([&](void* p, cudaStream_t stream) { called += p == a && stream == nullptr ? "record;" : "?"; });
+  own.set_record_stream_fn(
+      [&](void* p, cudaStream_t stream) { called += p == a && stream == nullptr ? "record;" : "?"; });
   own.set_begin_allocate_to_pool([&](int, c10::MempoolId_t, std::function<bool(cudaStream_t)>) { called += "begin;"; });
   own.set_end_allocate_to_pool_fn([&](int, c10::MempoolId_t) { called += "end;"; });
   own.set_release_pool([&](int, c10::MempoolId_t) { called += "release;"; });

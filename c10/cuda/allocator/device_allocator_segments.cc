@@ -153,7 +153,8 @@ Block* DeviceAllocator::find_growing(const Request& request) {
   std::unique_ptr<Block> block = make_block();
   segments_.reserve(segments_.size() + 1);
   // More addresses than memory: pieces come and go, and holes are not moved.
-  auto segment = std::make_unique<ExpandableSegment>(device_, piece, std::max(total + total / 8, request.size + piece), peers_);
+  auto segment =
+      std::make_unique<ExpandableSegment>(device_, piece, std::max(total + total / 8, request.size + piece), peers_);
   block->ptr = segment->address();
   block->size = segment->address_bytes();
   block->device = device_;
@@ -332,8 +333,8 @@ void DeviceAllocator::release_cached(MempoolId_t id, const Context& context) {
   }
 }
 
-// Blocks of max_split_size or more are used for requests of about their size only: one that suffices, else the largest ones together,
-// make room for another.
+// Blocks of max_split_size or more are used for requests of about their size only: one that suffices, else the largest
+// ones together, make room for another.
 bool DeviceAllocator::release_oversize(const Request& request, const Context& context) {
   const size_t oversize = allocator_settings().max_split_size;
   BlockPool& pool = *request.pool;
@@ -370,7 +371,7 @@ void DeviceAllocator::collect_garbage(const Context& context) {
   for (const FreeBlock& free : large_.blocks)
     if (!free.block->is_split() && free.block->expandable_segment == nullptr) candidates.push_back(free.block);
   std::sort(candidates.begin(), candidates.end(),
-                   [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
+            [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
   for (Block* block : candidates) {
     if (reserved_ <= limit) return;
     release_segment(block, context);
@@ -395,10 +396,9 @@ void DeviceAllocator::out_of_memory(const Request& request, Lock& lock, const Co
   const size_t allowed = allowed_memory();
   const std::string limit =
       allowed == AllocatorSettings::kUnlimited ? std::string() : format_size(allowed) + " allowed; ";
-  const std::string pools =
-      in_private_pools == 0
-          ? std::string()
-          : " with " + format_size(in_private_pools) + " allocated in private pools (e.g., CUDA Graphs),";
+  const std::string pools = in_private_pools == 0 ? std::string()
+                                                  : " with " + format_size(in_private_pools) +
+                                                        " allocated in private pools (e.g., CUDA Graphs),";
   lock.unlock();
   history_.notify_out_of_memory(device_, size, allowed == AllocatorSettings::kUnlimited ? total : allowed, free);
   TORCH_CHECK_WITH(

@@ -271,6 +271,8 @@ class NativeAllocator final : public CUDAAllocator {
 
 }  // namespace
 
-CUDAAllocator* make_native_allocator() { return new NativeAllocator; }
+CUDAAllocator* make_native_allocator() {
+  return new NativeAllocator;
+}
 
 }  // namespace c10::cuda::CUDACachingAllocator

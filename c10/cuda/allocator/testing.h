@@ -40,8 +40,9 @@ class TestStream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// The segments of a device, one a line, in the order of their addresses where that is one: "large 20971520: 1049088* 19922432". Behind
-/// the size of a block * says that it is allocated and ~ that it waits for a stream; an expandable segment has "expandable" in front.
+/// The segments of a device, one a line, in the order of their addresses where that is one: "large 20971520: 1049088*
+/// 19922432". Behind the size of a block * says that it is allocated and ~ that it waits for a stream; an expandable
+/// segment has "expandable" in front.
 inline std::string layout(DeviceIndex device = 0, MempoolId_t id = {0, 0}) {
   std::string text;
   for (const SegmentInfo& segment : snapshot(id).segments) {
@@ -55,13 +56,17 @@ inline std::string layout(DeviceIndex device = 0, MempoolId_t id = {0, 0}) {
   return text;
 }
 
-inline int64_t all(const StatArray& stat) { return stat[static_cast<size_t>(StatType::AGGREGATE)].current; }
+inline int64_t all(const StatArray& stat) {
+  return stat[static_cast<size_t>(StatType::AGGREGATE)].current;
+}
 
 /// Each test leaves nothing behind, and begins, on the host, in the state of a process that has not called CUDA yet.
 class AllocatorTest : public ::testing::Test {
  protected:
 #ifdef KD_CUDA_ON_HOST
-  void SetUp() override { begin({}); }
+  void SetUp() override {
+    begin({});
+  }
   void TearDown() override {
     EXPECT_EQ(cuda_standin::misuse(), "");
     end();
@@ -97,9 +102,9 @@ class AllocatorTest : public ::testing::Test {
     for (DeviceIndex device = 0; device < device_count(); ++device) {
       EXPECT_EQ(layout(device), "");
       const DeviceStats stats = getDeviceStats(device);
-      for (const StatArray* stat : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
-                                    &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-                                    &stats.inactive_split_bytes, &stats.requested_bytes})
+      for (const StatArray* stat :
+           {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split, &stats.allocated_bytes,
+            &stats.reserved_bytes, &stats.active_bytes, &stats.inactive_split_bytes, &stats.requested_bytes})
         EXPECT_EQ(all(*stat), 0);
     }
 #ifdef KD_CUDA_ON_HOST
