@@ -15,7 +15,7 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cuda/blas/blas.h"
-#include "aten/cuda/blas/handle.h"
+#include "aten/cuda/blas/cublas_handle.h"
 #include "aten/cuda/matmul/product.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
@@ -401,6 +401,37 @@ TEST(CudaMatmul, ThreadsShareADevicesHandle) {
     }
     for (std::thread& t : threads) t.join();
     EXPECT_EQ(cublas_standin::live_handles(), 2u);
+  });
+}
+
+// As a program of libtorch calls cuBLAS itself.
+TEST(CudaMatmul, HandlesOfCublasAreOneAThread) {
+  on_device([] {
+    const Tensor a = random_tensor({3, 4}), b = random_tensor({4, 2}), want = at::mm(a, b);
+    const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
+    const Tensor x = to_gpu(a), y = to_gpu(b);
+    const Tensor out = at::empty({3, 2}, x.options());
+    const cublasHandle_t handle = cuda::getCurrentCUDABlasHandle();
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cublasGetStream(handle, &stream), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(stream, c10::cuda::getCurrentCUDAStream().stream());
+    const float one = 1, zero = 0;
+    ASSERT_EQ(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 3, 4, &one, y.data_ptr<float>(), 2, x.data_ptr<float>(),
+                          4, &zero, out.data_ptr<float>(), 2),
+              CUBLAS_STATUS_SUCCESS);
+    expect_same(to_cpu(out), want, "cublasSgemm");
+    EXPECT_EQ(cuda::getCurrentCUDABlasHandle(), handle);
+    // Another thread has another one, which the next thread gets.
+    cublasHandle_t others[2] = {};
+    for (cublasHandle_t& other : others) std::thread([&] { other = cuda::getCurrentCUDABlasHandle(); }).join();
+    EXPECT_NE(others[0], handle);
+    EXPECT_EQ(others[0], others[1]);
+    cublasMath_t mode = CUBLAS_DEFAULT_MATH;
+    globalContext().setAllowTF32CuBLAS(true);
+    ASSERT_EQ(cublasGetMathMode(cuda::getCurrentCUDABlasHandle(), &mode), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(mode, CUBLAS_TF32_TENSOR_OP_MATH);
+    globalContext().setAllowTF32CuBLAS(false);
+    cuda::clearCublasWorkspaces();
   });
 }
 

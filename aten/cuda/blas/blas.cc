@@ -325,6 +325,7 @@ bool takes_layout(int64_t rows, int64_t columns, int64_t row_stride, int64_t col
 }
 
 bool takes_addend(const Product& product, const Operand& add) {
+  if (product.batches > 1 && add.batch == 0) return false;
   return writes_by_rows(product) ? lies_by_rows(product.m, product.n, add.row, add.column)
                                  : lies_by_rows(product.n, product.m, add.column, add.row);
 }

@@ -56,7 +56,8 @@ struct Product {
 /// one after the other or further apart.
 bool takes_layout(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride);
 
-/// Whether `add` lies in such an order that product.add can be it, given the other members.
+/// Whether `add` lies in such an order that product.add can be it, given the other members: in that of the result, and
+/// not one matrix for the whole batch.
 bool takes_addend(const Product& product, const Operand& add);
 
 /// Queues the product on the current stream of the current device. Layouts must be such as takes_layout() allows.
@@ -69,10 +70,12 @@ void multiply(const Product& product);
 /// The same; false, with nothing done, where the library has no algorithm for it.
 bool try_multiply(const Product& product);
 
-/// Bytes that products may use beside their operands: CUBLASLT_WORKSPACE_SIZE in KiB, else the sum that
-/// CUBLAS_WORKSPACE_CONFIG says
-/// (":4096:2:16:8": 2 * 4096 + 8 * 16 KiB), else 32 MiB from compute capability 9.0 on and 8,320 KiB before. They are
-/// allocated on the stream for each product whose algorithm wants them.
+/// Bytes that CUBLAS_WORKSPACE_CONFIG says (":4096:2:16:8": 2 * 4096 + 8 * 16 KiB), else 32 MiB from compute capability
+/// 9.0 on and 8,320 KiB before.
+size_t configured_workspace_bytes(int device);
+
+/// Bytes that products may use beside their operands: CUBLASLT_WORKSPACE_SIZE in KiB, else the same. They are allocated
+/// on the stream for each product whose algorithm wants them.
 size_t workspace_bytes(int device);
 
 /// What the choice of algorithms has cost, for tests and diagnosis: products are remembered by all that decides about

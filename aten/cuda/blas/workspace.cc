@@ -42,28 +42,37 @@ std::optional<size_t> parse_config(std::string_view text) {
   return total * kKiB;
 }
 
-// What the environment says, read once; nullopt: nothing.
-std::optional<size_t> from_environment() {
-  if (const char* const size = std::getenv("CUBLASLT_WORKSPACE_SIZE")) {
-    std::string_view text = size;
-    const std::optional<size_t> number = take_number(text);
-    if (number && text.empty()) return *number * kKiB;
-    TORCH_WARN("CUBLASLT_WORKSPACE_SIZE is no number of KiB: ", size, "; the default is used");
-  }
-  if (const char* const config = std::getenv("CUBLAS_WORKSPACE_CONFIG")) {
-    if (const std::optional<size_t> bytes = parse_config(config)) return bytes;
-    TORCH_WARN("Could not parse CUBLAS_WORKSPACE_CONFIG, ", config, "; the default is used");
-  }
+// What CUBLASLT_WORKSPACE_SIZE says; nullopt: nothing.
+std::optional<size_t> read_size() {
+  const char* const size = std::getenv("CUBLASLT_WORKSPACE_SIZE");
+  if (size == nullptr) return std::nullopt;
+  std::string_view text = size;
+  const std::optional<size_t> number = take_number(text);
+  if (number && text.empty()) return *number * kKiB;
+  TORCH_WARN("CUBLASLT_WORKSPACE_SIZE is no number of KiB: ", size, "; the default is used");
   return std::nullopt;
+}
+
+std::optional<size_t> read_config() {
+  const char* const config = std::getenv("CUBLAS_WORKSPACE_CONFIG");
+  if (config == nullptr) return std::nullopt;
+  const std::optional<size_t> bytes = parse_config(config);
+  if (!bytes) TORCH_WARN("Could not parse CUBLAS_WORKSPACE_CONFIG, ", config, "; the default is used");
+  return bytes;
 }
 
 }  // namespace
 
-size_t workspace_bytes(int device) {
-  static const std::optional<size_t> wanted = from_environment();
-  if (wanted) return *wanted;
+size_t configured_workspace_bytes(int device) {
+  static const std::optional<size_t> configured = read_config();
+  if (configured) return *configured;
   const bool large = at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device))->major >= 9;
   return (large ? 32 * 1024 : 2 * 4096 + 8 * 16) * kKiB;
+}
+
+size_t workspace_bytes(int device) {
+  static const std::optional<size_t> wanted = read_size();
+  return wanted ? *wanted : configured_workspace_bytes(device);
 }
 
 }  // namespace at::cuda::blas

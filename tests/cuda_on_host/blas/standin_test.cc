@@ -2,6 +2,7 @@
 #include "tests/cuda_on_host/blas/standin.h"
 
 #include <cublasLt.h>
+#include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime_api.h>
@@ -323,6 +324,50 @@ TEST_F(CublasStandin, WaitsForItsTurn) {
   EXPECT_TRUE(cuda_standin::trace().empty());
   EXPECT_EQ(d.values()[0], 6);
   EXPECT_EQ(cuda_standin::trace()[0].name, "cublasLtMatmul");
+}
+
+TEST_F(CublasStandin, CallsOfCublas) {
+  cublasHandle_t handle = nullptr;
+  ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cublasSetStream(handle, stream), CUBLAS_STATUS_SUCCESS);
+  cudaStream_t got = nullptr;
+  ASSERT_EQ(cublasGetStream(handle, &got), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(got, stream);
+  const float one = 1, zero = 0, two = 2;
+  {
+    // By columns: {{1, 3}, {2, 4}}.
+    const Array<float> a({1, 2, 3, 4}), x({1, -1, 10, -1}), d({0, 0, 0, 0}), y({1, 2}), batch(std::vector<float>(8));
+    const Array<float> workspace(std::vector<float>(64));
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);  // the stream does not wait for the copies
+    ASSERT_EQ(cublasSetWorkspace(handle, workspace.data(), 256), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(
+        cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, 2, 2, 2, &one, a.data(), 2, a.data(), 2, &zero, d.data(), 2),
+        CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(d.values(), (std::vector<float>{10, 14, 14, 20}));
+    EXPECT_TRUE(std::isnan(workspace.values()[0]));
+    ASSERT_EQ(cublasSgemv(handle, CUBLAS_OP_N, 2, 2, &two, a.data(), 2, x.data(), 2, &one, y.data(), 1),
+              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cublasSgemmStridedBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 2, &one, a.data(), 2, 0, a.data(), 2, 2,
+                                        &zero, batch.data(), 2, 4, 2),
+              CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(y.values(), (std::vector<float>{63, 86}));
+    EXPECT_EQ(batch.values(), (std::vector<float>{7, 10, 0, 0, 15, 22, 0, 0}));
+    float sum = 0;
+    ASSERT_EQ(cublasSdot(handle, 2, a.data(), 1, x.data(), 2, &sum), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(sum, 21);
+    ASSERT_EQ(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasSdot(handle, 2, a.data(), 1, x.data(), 2, &sum), CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasSdot: the result is not on the device");
+    ASSERT_EQ(cublasSdot(handle, 2, a.data(), 1, x.data(), 2, y.data()), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(y.values()[0], 21);
+  }
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
 }
 
 TEST_F(CublasStandin, CallsFailWhenAsked) {
