@@ -90,9 +90,9 @@ CUDA_HEADER = re.compile(r'^\s*#\s*include\s*[<"](cuda|cu[a-z]+_v2|cublas|cudnn|
 
 
 def cuda_headers(root):
-    """Files outside */cuda/ and *_cuda.cu that include a header of the CUDA toolkit."""
+    """Files outside */cuda/, tests/cuda_on_host and *_cuda.cu that include a header of the CUDA toolkit."""
     for folder, folders, files in os.walk(root):
-        folders[:] = [f for f in folders if f != "cuda" and not f.startswith((".", "bazel-"))]
+        folders[:] = [f for f in folders if f not in ("cuda", "cuda_on_host") and not f.startswith((".", "bazel-"))]
         for name in files:
             if name.endswith((".h", ".cc", ".cu")) and not name.endswith("_cuda.cu"):
                 path = os.path.join(folder, name)

@@ -133,8 +133,8 @@ SIMT_UNWATCHED unsigned same_lanes(const char* name, unsigned mask, T value, Sit
   }, site);
 }
 
-inline int lane_in(int width, int source) { return (static_cast<int>(current->lane) & ~(width - 1)) + source; }
-inline int own_place(int width) { return static_cast<int>(current->lane) & (width - 1); }
+inline int lane_in(int width, int source) { return (static_cast<int>(lane_index) & ~(width - 1)) + source; }
+inline int own_place(int width) { return static_cast<int>(lane_index) & (width - 1); }
 
 }  // namespace simt
 
@@ -154,7 +154,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, SIMT_
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, SIMT_SITE) {
-  const int lane = static_cast<int>(simt::current->lane), from = lane ^ lanes;
+  const int lane = static_cast<int>(simt::lane_index), from = lane ^ lanes;
   return simt::shuffle("__shfl_xor_sync", mask, value, from / width > lane / width || from >= 32 ? lane : from, site);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate, SIMT_SITE) { return simt::ballot("__ballot_sync", mask, predicate, site); }
@@ -191,7 +191,7 @@ inline unsigned __reduce_xor_sync(unsigned mask, unsigned value, SIMT_SITE) {
   return simt::warp_reduce("__reduce_xor_sync", mask, value, [](unsigned a, unsigned b) { return a ^ b; }, site);
 }
 // Promises no more than the caller itself.
-inline unsigned __activemask() { return 1u << simt::current->lane; }
+inline unsigned __activemask() { return 1u << simt::lane_index; }
 
 // --- memory ---
 inline void __threadfence_block() { simt::watch::fence(); }

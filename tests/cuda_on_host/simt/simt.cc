@@ -22,6 +22,7 @@ namespace simt {
 
 Thread* current = nullptr;
 uint3 thread_index, block_index;
+unsigned lane_index;
 dim3 block_size, grid_size;
 
 // The launch ends when the thread that runs waits or ends.
@@ -126,6 +127,7 @@ GpuThread* next_thread() {
 void make_current(GpuThread& thread) {
   current = &thread;
   thread_index = thread.index;
+  lane_index = thread.lane;
   thread.state = State::kRunning;
 }
 

@@ -117,6 +117,7 @@ struct Thread {
 };
 extern Thread* current;  // null outside kernels
 extern uint3 thread_index, block_index;
+extern unsigned lane_index;
 extern dim3 block_size, grid_size;
 void* dynamic_shared();
 size_t dynamic_shared_bytes();
