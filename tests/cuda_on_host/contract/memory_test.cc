@@ -26,6 +26,15 @@ TEST_P(CudaMemory, IsAlignedAndBelongsToTheCurrentDevice) {
   }
 }
 
+TEST_P(CudaMemory, OfRowsHasAPitch) {
+  void* pointer = nullptr;
+  size_t pitch = 0;
+  ASSERT_OK(cudaMallocPitch(&pointer, &pitch, 100, 7));
+  EXPECT_GE(pitch, 100u);
+  EXPECT_OK(cudaMemset2D(pointer, pitch, 0, 100, 7));
+  EXPECT_OK(cudaFree(pointer));
+}
+
 TEST_P(CudaMemory, ReleaseOfNothingIsNothing) {
   EXPECT_OK(cudaFree(nullptr));
   EXPECT_OK(cudaFreeHost(nullptr));
