@@ -37,7 +37,8 @@ void start() {
 }
 
 void record(void* data, CUDAStream stream) {
-  recordStream(DataPtr(data, nullptr, GetAllocator(kCUDA)->raw_deleter(), Device(kCUDA, stream.device_index())), stream);
+  recordStream(DataPtr(data, nullptr, GetAllocator(kCUDA)->raw_deleter(), Device(kCUDA, stream.device_index())),
+               stream);
 }
 
 TEST(AsyncAllocator, AllocatesAndCounts) {
@@ -111,8 +112,9 @@ TEST(AsyncAllocator, MemoryRunsOut) {
     raw_alloc(30 * kMiB);
     ADD_FAILURE();
   } catch (const c10::OutOfMemoryError& error) {
-    EXPECT_TRUE(error.msg().starts_with("CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of "
-                                        "64.00 MiB of which 24.00 MiB is free."))
+    EXPECT_TRUE(
+        error.msg().starts_with("CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of "
+                                "64.00 MiB of which 24.00 MiB is free."))
         << error.msg();
   }
   EXPECT_EQ(asked, 30 << 20);

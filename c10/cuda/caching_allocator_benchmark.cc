@@ -1,5 +1,5 @@
-// What an allocation and its release cost where the cache serves them: host time, which is the same without a device. The stand-in's
-// share, the question for the current device, is measured by itself.
+// What an allocation and its release cost where the cache serves them: host time, which is the same without a device.
+// The stand-in's share, the question for the current device, is measured by itself.
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
 
@@ -35,7 +35,8 @@ BENCHMARK(BM_allocate_and_free)->Arg(512)->Arg(100'000)->Arg(5 << 20)->Arg(20 <<
 // The same beside a number of blocks, every other of which is free.
 void BM_allocate_and_free_among(benchmark::State& state) {
   std::vector<void*> blocks;
-  for (int64_t i = 0; i < state.range(0); ++i) blocks.push_back(raw_alloc_with_stream(512 * (1 + static_cast<size_t>(i) % 64), nullptr));
+  for (int64_t i = 0; i < state.range(0); ++i)
+    blocks.push_back(raw_alloc_with_stream(512 * (1 + static_cast<size_t>(i) % 64), nullptr));
   for (size_t i = 0; i < blocks.size(); i += 2) raw_delete(blocks[i]);
   size_t size = 0;
   for (auto _ : state) {

@@ -1,4 +1,5 @@
-// Every call of CUDA fails once, one after the other: what fails says so by its type, nothing is lost, and what follows works.
+// Every call of CUDA fails once, one after the other: what fails says so by its type, nothing is lost, and what follows
+// works.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,8 @@ using Program = std::function<void(std::vector<DataPtr>& blocks, cudaStream_t ow
 
 class AllocatorFailures : public AllocatorTest {
  protected:
-  // Runs `program` with the n-th call failing, for every n that it has. It owns its blocks and frees them however it ends.
+  // Runs `program` with the n-th call failing, for every n that it has. It owns its blocks and frees them however it
+  // ends.
   void fail_each_call(const char* settings, cudaError_t with, const Program& program, size_t memory = 96 * kMiB) {
     int errors = 0;
     for (int64_t n = 0; n < 2000; ++n) {
@@ -100,8 +102,8 @@ void ordinary(std::vector<DataPtr>& blocks, cudaStream_t own, cudaStream_t other
 
 TEST_F(AllocatorFailures, OfOrdinaryPrograms) {
   for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorInvalidValue})
-    for (const char* settings : {"", "release_lock_on_cudamalloc:True", "max_split_size_mb:32",
-                                 "garbage_collection_threshold:0.1"})
+    for (const char* settings :
+         {"", "release_lock_on_cudamalloc:True", "max_split_size_mb:32", "garbage_collection_threshold:0.1"})
       fail_each_call(settings, error, ordinary);
 }
 

@@ -1,5 +1,5 @@
-// Random programs over streams and devices: each block carries a tag of its own, which device work writes and every reader checks.
-// KINDLING_ALLOCATOR_PROGRAMS says how many run.
+// Random programs over streams and devices: each block carries a tag of its own, which device work writes and every
+// reader checks. KINDLING_ALLOCATOR_PROGRAMS says how many run.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "c10/cuda/allocator/testing.h"
+#include "c10/cuda/device.h"
 #include "c10/cuda/guard.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
@@ -17,9 +18,18 @@
 namespace c10::cuda::CUDACachingAllocator {
 namespace {
 
+#ifdef KD_CUDA_ON_HOST
 using cuda_standin::Execution;
+constexpr Execution kExecutions[] = {Execution::kEager, Execution::kLazy, Execution::kRandom};
+#else
+enum class Execution { kDevice, kRandom = kDevice };
+constexpr Execution kExecutions[] = {Execution::kDevice};
+#endif
 
-constexpr int kDevices = 2, kStreams = 4;  // two a device
+constexpr int kStreams = 4;  // two a device, where there are two
+int devices() {
+  return std::min<int>(device_count(), 2);
+}
 
 uint64_t programs(uint64_t short_form) {
   const char* text = std::getenv("KINDLING_ALLOCATOR_PROGRAMS");
@@ -27,7 +37,11 @@ uint64_t programs(uint64_t short_form) {
 }
 
 constexpr const char* kSettings[] = {
-    "", "max_split_size_mb:24", "roundup_power2_divisions:4", "garbage_collection_threshold:0.5", "expandable_segments:True",
+    "",
+    "max_split_size_mb:24",
+    "roundup_power2_divisions:4",
+    "garbage_collection_threshold:0.5",
+    "expandable_segments:True",
     "release_lock_on_cudamalloc:True",
 };
 
@@ -56,17 +70,27 @@ class Program {
     for (int step = 0; step < kSteps && checks_ + 2 < kChecks; ++step) {
       switch (random_() % 10) {
         case 0:
-        case 1: allocate(some_size()); break;
+        case 1:
+          allocate(some_size());
+          break;
         case 2:
-        case 3: read(); break;
+        case 3:
+          read();
+          break;
         case 4:
-        case 5: release(); break;
-        case 6: rare(); break;
-        default: hand_over(); break;
+        case 5:
+          release();
+          break;
+        case 6:
+          rare();
+          break;
+        default:
+          hand_over();
+          break;
       }
     }
     while (!live_.empty()) release();
-    for (int device = 0; device < kDevices; ++device) {
+    for (int device = 0; device < devices(); ++device) {
       C10_CUDA_CHECK(cudaSetDevice(device));
       C10_CUDA_CHECK(cudaDeviceSynchronize());
     }
@@ -94,24 +118,31 @@ class Program {
 
   size_t some_size() {
     switch (random_() % 32) {
-      case 0: return 2 * kMiB + random_() % (3 * kMiB);
-      case 1: return 10 * kMiB + random_() % (16 * kMiB);
+      case 0:
+        return 2 * kMiB + random_() % (3 * kMiB);
+      case 1:
+        return 10 * kMiB + random_() % (16 * kMiB);
       case 2:
       case 3:
-      case 4: return 1 + random_() % 4096;
-      default: return 512 * (1 + random_() % 2);
+      case 4:
+        return 1 + random_() % 4096;
+      default:
+        return 512 * (1 + random_() % 2);
     }
   }
 
-  DeviceIndex device_of(int stream) const { return static_cast<DeviceIndex>(stream % kDevices); }
+  static DeviceIndex device_of(int stream) { return static_cast<DeviceIndex>(stream % devices()); }
 
-  // The first or the last bytes of a block carry its tag. Calls are few: each lets the stand-in run work that is better put off.
+  // The first or the last bytes of a block carry its tag. Calls are few: each lets the stand-in run work that is better
+  // put off.
   char* sample_of(const Live& block) const {
     return block.tag % 2 == 0 ? block.data : block.data + block.size - std::min(block.size, kSample);
   }
 
   // A stream of the current device.
-  int some_stream() { return device_ + kDevices * static_cast<int>(random_() % (kStreams / kDevices)); }
+  int some_stream() {
+    return device_ + devices() * static_cast<int>(random_() % static_cast<uint64_t>(kStreams / devices()));
+  }
 
   void allocate(size_t size) {
     const int stream = some_stream();
@@ -145,8 +176,8 @@ class Program {
     }
     unsigned char* const to = seen_ + checks_ * kSample;
     std::fill_n(to, kSample, block.tag);
-    C10_CUDA_CHECK(cudaMemcpyAsync(to, sample_of(block), std::min(block.size, kSample), cudaMemcpyDeviceToHost,
-                                   streams_[reader]));
+    C10_CUDA_CHECK(
+        cudaMemcpyAsync(to, sample_of(block), std::min(block.size, kSample), cudaMemcpyDeviceToHost, streams_[reader]));
     expected_[checks_++] = block.tag;
   }
 
@@ -172,15 +203,23 @@ class Program {
 
   void rare() {
     switch (random_() % 12) {
-      case 0: emptyCache(); break;
-      case 1: C10_CUDA_CHECK(cudaStreamSynchronize(streams_[random_() % kStreams])); break;
-      case 2: pool(); break;
+      case 0:
+        emptyCache();
+        break;
+      case 1:
+        C10_CUDA_CHECK(cudaStreamSynchronize(streams_[random_() % kStreams]));
+        break;
+      case 2:
+        pool();
+        break;
       case 3:
       case 4:
-        device_ = static_cast<DeviceIndex>(1 - device_);
+        device_ = static_cast<DeviceIndex>((device_ + 1) % devices());
         C10_CUDA_CHECK(cudaSetDevice(device_));
         break;
-      default: allocate(some_size()); break;
+      default:
+        allocate(some_size());
+        break;
     }
   }
 
@@ -194,7 +233,7 @@ class Program {
 
   std::mt19937_64 random_;
   const Fault fault_;
-  const TestStream stream0_{0}, stream1_{1}, stream2_{0}, stream3_{1};
+  const TestStream stream0_{0}, stream1_{device_of(1)}, stream2_{device_of(2)}, stream3_{device_of(3)};
   const std::array<cudaStream_t, kStreams> streams_{stream0_, stream1_, stream2_, stream3_};
   std::array<cudaEvent_t, kStreams> events_{};
   DeviceIndex device_ = 0;
@@ -208,7 +247,12 @@ class Program {
 class AllocatorPrograms : public AllocatorTest {
  protected:
   int run(Execution execution, uint64_t seed, Fault fault) {
+#ifdef KD_CUDA_ON_HOST
     begin({.memory_bytes = 160 * kMiB, .execution = execution, .seed = seed, .protect = false});
+#else
+    end();
+    (void)execution;
+#endif
     setAllocatorSettings(kSettings[seed % std::size(kSettings)]);
     int wrong = 0;
     {
@@ -216,20 +260,24 @@ class AllocatorPrograms : public AllocatorTest {
       wrong = program.run();
       emptyCache();
     }
+#ifdef KD_CUDA_ON_HOST
     EXPECT_EQ(cuda_standin::misuse(), "") << seed;
+#endif
     return wrong;
   }
 };
 
 TEST_F(AllocatorPrograms, NoBlockIsGivenOutWhileItIsUsed) {
-  for (uint64_t seed = 0; seed < programs(100); ++seed) {
-    for (const Execution execution : {Execution::kEager, Execution::kLazy, Execution::kRandom}) {
-      EXPECT_EQ(run(execution, seed, Fault::kNone), 0) << "seed " << seed << ", execution " << static_cast<int>(execution);
+  for (uint64_t seed = 0; seed < programs(70); ++seed) {
+    for (const Execution execution : kExecutions) {
+      EXPECT_EQ(run(execution, seed, Fault::kNone), 0)
+          << "seed " << seed << ", execution " << static_cast<int>(execution);
       if (HasFailure()) return;
     }
   }
 }
 
+#ifdef KD_CUDA_ON_HOST
 // The programs can tell.
 TEST_F(AllocatorPrograms, AForgottenRecordStreamIsFound) {
   int found = 0;
@@ -237,6 +285,7 @@ TEST_F(AllocatorPrograms, AForgottenRecordStreamIsFound) {
   RecordProperty("seeds_that_found_it", found);
   EXPECT_GE(found, 10) << "of 50";
 }
+#endif
 
 TEST_F(AllocatorPrograms, StatisticsEqualAModel) {
   const TestStream stream;
@@ -299,7 +348,9 @@ TEST_F(AllocatorPrograms, StatisticsEqualAModel) {
 }
 
 TEST_F(AllocatorPrograms, ThreadsAllocateFreeAndAskAtOnce) {
+#ifdef KD_CUDA_ON_HOST
   begin({.memory_bytes = 256 * kMiB, .execution = Execution::kLazy, .protect = false});
+#endif
   setAllocatorSettings("release_lock_on_cudamalloc:True");
   recordHistory(true, &gather_stack, 100, RecordContext::STATE);
   constexpr int kThreads = 4;
@@ -307,7 +358,7 @@ TEST_F(AllocatorPrograms, ThreadsAllocateFreeAndAskAtOnce) {
   std::vector<std::thread> threads;
   for (int number = 0; number < kThreads; ++number) {
     threads.emplace_back([number, &handed] {
-      const auto device = static_cast<DeviceIndex>(number % kDevices);
+      const auto device = static_cast<DeviceIndex>(number % devices());
       const CUDAGuard guard(device);
       const TestStream own(device), other(device);
       std::mt19937_64 random(static_cast<uint64_t>(number));
@@ -329,7 +380,7 @@ TEST_F(AllocatorPrograms, ThreadsAllocateFreeAndAskAtOnce) {
         }
         if (step % 50 == 10) emptyCache();
         if (step % 50 == 20) (void)snapshot();
-        if (step % 50 == 30) (void)getDeviceStats(static_cast<DeviceIndex>(1 - device));
+        if (step % 50 == 30) (void)getDeviceStats(static_cast<DeviceIndex>((device + 1) % devices()));
         if (step % 50 == 40) resetPeakStats(device);
       }
       C10_CUDA_CHECK(cudaStreamSynchronize(other));
@@ -345,8 +396,7 @@ TEST_F(AllocatorPrograms, ThreadsAllocateFreeAndAskAtOnce) {
     });
   }
   for (std::thread& thread : others) thread.join();
-  EXPECT_EQ(all(getDeviceStats(0).allocation), 0);
-  EXPECT_EQ(all(getDeviceStats(1).allocation), 0);
+  for (DeviceIndex device = 0; device < devices(); ++device) EXPECT_EQ(all(getDeviceStats(device).allocation), 0);
 }
 
 }  // namespace

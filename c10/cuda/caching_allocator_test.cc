@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "c10/cuda/allocator/testing.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/guard.h"
+#include "c10/cuda/pluggable_allocator.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
@@ -387,12 +389,13 @@ TEST_F(CachingAllocator, TheErrorSaysWhatIsWhere) {
   } catch (const c10::OutOfMemoryError& error) {
     text = error.msg();
   }
-  EXPECT_EQ(text,
-            "CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 has a total capacity of 64.00 MiB of which 24.00 MiB "
-            "is free. Of the allocated memory 22.00 MiB is allocated by PyTorch, and 18.00 MiB is reserved by PyTorch "
-            "but unallocated. If reserved but unallocated memory is large try setting "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
-            "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
+  EXPECT_EQ(
+      text,
+      "CUDA out of memory. Tried to allocate 50.00 MiB. GPU 0 has a total capacity of 64.00 MiB of which 24.00 MiB "
+      "is free. Of the allocated memory 22.00 MiB is allocated by PyTorch, and 18.00 MiB is reserved by PyTorch "
+      "but unallocated. If reserved but unallocated memory is large try setting "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
+      "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)");
   EXPECT_EQ(observed[0], 0);
   EXPECT_EQ(observed[1], 50 << 20);
   EXPECT_EQ(observed[2], 64 << 20);
@@ -543,6 +546,66 @@ TEST_F(CachingAllocator, MemPoolsWorkAsDocumented) {
   raw_delete(late);
   emptyCache();
   EXPECT_EQ(cuda_standin::live_allocations(), 0u);
+}
+
+TEST_F(CachingAllocator, EmptyingTheCacheDoesNotEndACapture) {
+  const TestStream stream;
+  raw_delete(raw_alloc(512));
+  raw_delete(raw_alloc(30 * kMiB));
+  const MempoolId_t id = MemPool::graph_pool_handle(false);
+  beginAllocateToPool(0, id, [&](cudaStream_t s) { return s == stream; });
+  C10_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  void* a = raw_alloc_with_stream(512, stream);
+  C10_CUDA_CHECK(cudaMemsetAsync(a, 1, 512, stream));
+  emptyCache();
+  EXPECT_EQ(layout(), "");
+  cudaGraph_t graph = nullptr;
+  C10_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  C10_CUDA_CHECK(cudaGraphDestroy(graph));
+  endAllocateToPool(0, id);
+  raw_delete(a);
+  releasePool(0, id);
+}
+
+TEST_F(CachingAllocator, PoolsTakeTheirSegmentsFromAnotherAllocator) {
+  static std::map<void*, size_t> given;
+  static bool is_exhausted = false;
+  const auto other = torch::cuda::CUDAPluggableAllocator::createCustomAllocator(
+      [](size_t size, int, cudaStream_t) -> void* {
+        if (is_exhausted) return nullptr;
+        void* data = nullptr;
+        C10_CUDA_CHECK(cudaMalloc(&data, size));
+        given[data] = size;
+        return data;
+      },
+      [](void* data, size_t size, int device, cudaStream_t) {
+        EXPECT_EQ(given.at(data), size);
+        EXPECT_EQ(device, 0);
+        given.erase(data);
+        C10_CUDA_CHECK(cudaFree(data));
+      });
+  setAllocatorSettings("expandable_segments:True");  // which such pools do not have
+  {
+    MemPool pool(other.get());
+    EXPECT_EQ(pool.allocator(), other.get());
+    void* a = nullptr;
+    {
+      const MemPoolContext context(&pool);
+      a = raw_alloc(512);
+      raw_delete(raw_alloc(512));
+      EXPECT_EQ(given, (std::map<void*, size_t>{{a, 2 * kMiB}}));
+      is_exhausted = true;
+      EXPECT_THROW(raw_alloc(30 * kMiB), c10::OutOfMemoryError);
+      is_exhausted = false;
+    }
+    const auto third = torch::cuda::CUDAPluggableAllocator::createCustomAllocator(
+        [](size_t, int, cudaStream_t) -> void* { return nullptr; }, [](void*, size_t, int, cudaStream_t) {});
+    EXPECT_THROW(createOrIncrefPool(0, pool.id(), third.get()), c10::Error);
+    EXPECT_EQ(pool.use_count(), 1);
+    raw_delete(a);
+    EXPECT_EQ(given.size(), 1u);
+  }
+  EXPECT_TRUE(given.empty());
 }
 
 TEST_F(CachingAllocator, PoolsMayServeAnybodyWhenMemoryRunsOut) {

@@ -10,6 +10,8 @@
 #include <ATen/cuda/PeerToPeerAccess.h>
 #include <ATen/cuda/PinnedMemoryAllocator.h>
 #include <ATen/cuda/detail/KernelUtils.h>
+#include <c10/cuda/CUDAAllocatorConfig.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -81,7 +83,14 @@ TEST(CudaIncludePaths, GiveTheNames) {
       EXPECT_NE(std::strstr(e.what(), "CUDA error: invalid argument"), nullptr);
     }
     EXPECT_GE(C10_COMPILE_TIME_MAX_GPUS, count);
-    EXPECT_THROW(at::cuda::getCUDADeviceAllocator(), c10::Error);
+    c10::DataPtr memory = at::cuda::getCUDADeviceAllocator()->allocate(100);
+    c10::cuda::CUDACachingAllocator::recordStream(memory, side);
+    void* const raw = c10::cuda::CUDACachingAllocator::raw_alloc(100);
+    EXPECT_EQ(c10::cuda::CUDACachingAllocator::getDeviceStats(device).allocation[0].current, 2);
+    c10::cuda::CUDACachingAllocator::raw_delete(raw);
+    EXPECT_FALSE(c10::cuda::CUDACachingAllocator::CUDAAllocatorConfig::expandable_segments());
+    memory.clear();
+    c10::cuda::CUDACachingAllocator::emptyCache();
   });
 }
 

@@ -112,7 +112,8 @@ TEST_F(CudaMemory, SnapshotsShowSegmentsAndBlocks) {
   const TestStream other;
   void* a = raw_alloc(1000);
   void* b = raw_alloc(700);
-  recordStream(DataPtr(b, nullptr, GetAllocator(kCUDA)->raw_deleter(), Device(kCUDA, 0)), getStreamFromExternal(other, 0));
+  recordStream(DataPtr(b, nullptr, GetAllocator(kCUDA)->raw_deleter(), Device(kCUDA, 0)),
+               getStreamFromExternal(other, 0));
   C10_CUDA_CHECK(cudaMemsetAsync(b, 0, 700, other));
   raw_delete(b);
   const SnapshotInfo info = snapshot();
@@ -163,7 +164,8 @@ TEST_F(CudaMemory, FreesThatWaitAndExpandableSegmentsAndExhaustionAreEvents) {
   setAllocatorSettings("expandable_segments:True");
   const TestStream own, other;
   void* a = raw_alloc_with_stream(512, own);
-  recordStream(DataPtr(a, nullptr, GetAllocator(kCUDA)->raw_deleter(), Device(kCUDA, 0)), getStreamFromExternal(other, 0));
+  recordStream(DataPtr(a, nullptr, GetAllocator(kCUDA)->raw_deleter(), Device(kCUDA, 0)),
+               getStreamFromExternal(other, 0));
   C10_CUDA_CHECK(cudaMemsetAsync(a, 0, 512, other));
   raw_delete(a);
   EXPECT_EQ(actions(snapshot().device_traces.at(0)), "segment_map alloc free_requested");

@@ -3,12 +3,14 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "c10/cuda/caching_allocator.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/memory.h"
 #include "c10/cuda/stream.h"
+#include "c10/cuda/testing.h"
 #include "c10/util/exception.h"
 #include "tests/cuda_on_host/runtime/standin.h"
 
@@ -35,6 +37,39 @@ void take(void* data, size_t size, int device, cudaStream_t) {
   g_given.erase(data);
   ++g_freed;
   EXPECT_EQ(cudaFree(data), cudaSuccess);
+}
+
+// --- what a process takes from its environment; before the tests that choose an allocator ---
+
+using c10::cuda::testing::in_own_process;
+
+TEST(AllocatorEnvironment, SwitchesCachingOff) {
+  in_own_process([] {
+    ::setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", 1);
+    EXPECT_FALSE(native::isEnabled());
+    void* const a = native::raw_alloc(1000);
+    EXPECT_EQ(cuda_standin::live().device_bytes, 1000u);
+    native::raw_delete(a);
+    EXPECT_EQ(cuda_standin::live_allocations(), 0u);
+  });
+  in_own_process([] {
+    ::setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "0", 1);
+    EXPECT_TRUE(native::isEnabled());
+  });
+}
+
+TEST(AllocatorEnvironment, SetsOptions) {
+  in_own_process([] {
+    ::setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", 1);
+    native::raw_delete(native::raw_alloc(1000));
+    EXPECT_TRUE(native::snapshot().segments.at(0).is_expandable);
+    EXPECT_EQ(native::snapshot().config_metadata.last_allocator_settings, "expandable_segments:True");
+  });
+  in_own_process([] {
+    ::setenv("PYTORCH_ALLOC_CONF", "expandable_segment:True", 1);
+    EXPECT_THROW(native::get(), c10::ValueError);
+    EXPECT_THROW(c10::GetAllocator(c10::kCUDA)->allocate(1), c10::ValueError);
+  });
 }
 
 // The allocator of a program cannot be changed twice, so the order of what is tested is that of one program.
@@ -85,12 +120,14 @@ TEST(PluggableAllocator, ServesPoolsAndThenTheProgram) {
   std::string called;
   own.set_init_fn([&](int count) { called += "init " + std::to_string(count) + ";"; });
   own.set_reset_fn([&] { called += "reset;"; });
-  own.set_memory_fraction_fn([&](double fraction, int device) { called += fraction == 0.5 && device == 1 ? "fraction;" : "?"; });
+  own.set_memory_fraction_fn(
+      [&](double fraction, int device) { called += fraction == 0.5 && device == 1 ? "fraction;" : "?"; });
   own.set_base_alloc_fn([&](void* p, size_t* size) {
     *size = 7;
     return p;
   });
-  own.set_record_stream_fn([&](void* p, cudaStream_t stream) { called += p == a && stream == nullptr ? "record;" : "?"; });
+  own.set_record_stream_fn(
+      [&](void* p, cudaStream_t stream) { called += p == a && stream == nullptr ? "record;" : "?"; });
   own.set_begin_allocate_to_pool([&](int, c10::MempoolId_t, std::function<bool(cudaStream_t)>) { called += "begin;"; });
   own.set_end_allocate_to_pool_fn([&](int, c10::MempoolId_t) { called += "end;"; });
   own.set_release_pool([&](int, c10::MempoolId_t) { called += "release;"; });

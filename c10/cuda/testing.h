@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/cuda/caching_allocator.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/event_handle.h"
 #include "c10/cuda/host_allocator.h"
@@ -64,6 +65,7 @@ inline void in_own_process(const std::function<void()>& body) {
 
 /// Gives back what the library keeps for reuse.
 inline void empty_caches() {
+  CUDACachingAllocator::emptyCache();
   at::cuda::CachingHostAllocator_emptyCache();
   empty_event_pool();
 }
@@ -141,6 +143,7 @@ inline void with_each_call_failing(const std::function<void()>& body) {
         return;
       }
       if (cuda_standin::failed_call() == "cudaGetDeviceCount") return;
+      EXPECT_EQ(last_launch_status(), cudaSuccess) << "an error is reported once";
       body();
       empty_caches();
       EXPECT_EQ(cuda_standin::misuse(), "");

@@ -27,6 +27,16 @@ KD_DEVICE bool truth(T value) {
   return !(value == T(0));
 }
 
+/// The larger and the smaller of `value` and a bound; a NaN value stays.
+template <class T>
+KD_DEVICE T at_least(T value, T low) {
+  return value < low ? low : value;
+}
+template <class T>
+KD_DEVICE T at_most(T value, T high) {
+  return value > high ? high : value;
+}
+
 template <class T>
 KD_DEVICE T conjugate(T value) {
   if constexpr (kIsComplex<T>) return T(value.real(), -value.imag());

@@ -43,15 +43,15 @@ TensorSpec relu_meta(const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "relu is not supported for complex inputs");
   return result_spec({self}, self.scalar_type());
 }
-void relu_cpu(const Tensor& self, Tensor& out) { run("relu", cpu::loops::clamp_min, self, {Scalar(0)}, out); }
-void relu6_cpu(const Tensor& self, Tensor& out) { run("relu6", cpu::loops::clamp, self, {Scalar(0), Scalar(6)}, out); }
+void relu_kernel(const Tensor& self, Tensor& out) { run("relu", cpu::loops::clamp_min, self, {Scalar(0)}, out); }
+void relu6_kernel(const Tensor& self, Tensor& out) { run("relu6", cpu::loops::clamp, self, {Scalar(0), Scalar(6)}, out); }
 
 TensorSpec hardtanh_meta(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "Bool inputs not supported for hardtanh");
   TORCH_CHECK(!self.is_complex(), "hardtanh is not supported for complex inputs");
   return result_spec({self}, self.scalar_type());
 }
-void hardtanh_cpu(const Tensor& self, const Scalar& min_val, const Scalar& max_val, Tensor& out) {
+void hardtanh_kernel(const Tensor& self, const Scalar& min_val, const Scalar& max_val, Tensor& out) {
   if (isIntegralType(self.scalar_type(), false)) {
     at::clamp_out(out, self, Scalar(min_val.toLong()), Scalar(max_val.toLong()));
     return;
@@ -59,7 +59,7 @@ void hardtanh_cpu(const Tensor& self, const Scalar& min_val, const Scalar& max_v
   run("hardtanh", cpu::loops::clamp, self, {min_val, max_val}, out);
 }
 
-void leaky_relu_cpu(const Tensor& self, const Scalar& negative_slope, Tensor& out) {
+void leaky_relu_kernel(const Tensor& self, const Scalar& negative_slope, Tensor& out) {
   run("leaky_relu", cpu::loops::leaky_relu, self, {negative_slope}, out);
 }
 TensorSpec prelu_meta(const Tensor& self, const Tensor& weight) {
@@ -75,7 +75,7 @@ TensorSpec prelu_meta(const Tensor& self, const Tensor& weight) {
   TORCH_CHECK(weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
   return floating_spec("prelu", self);
 }
-void prelu_cpu(const Tensor& self, const Tensor& weight, Tensor& out) {
+void prelu_by_channel(const Tensor& self, const Tensor& weight, Tensor& out) {
   const int64_t step = weight.dim() == 0 ? 1 : weight.strides()[0];
   Tensor along = weight;
   if (weight.numel() == 1) {
@@ -91,13 +91,10 @@ void prelu_cpu(const Tensor& self, const Tensor& weight, Tensor& out) {
 TensorSpec threshold_meta(const Tensor& self, const Scalar&, const Scalar&) {
   return isIntegralType(self.scalar_type(), false) ? result_spec({self}, self.scalar_type()) : floating_spec("threshold", self);
 }
-void threshold_cpu(const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
+void threshold_kernel(const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
   if (isIntegralType(self.scalar_type(), false)) {
-    const Tensor x = at::clone(at::to(self, ScalarType::Long), MemoryFormat::Contiguous);
-    const int64_t bound = threshold.toLong(), replacement = value.toLong();
-    int64_t* p = x.data_ptr<int64_t>();
-    for (int64_t i = 0; i < x.numel(); ++i) p[i] = p[i] <= bound ? replacement : p[i];
-    at::copy_(out, x);
+    const Tensor x = at::to(self, ScalarType::Long);
+    at::copy_(out, at::where(at::le(x, Scalar(threshold.toLong())), Scalar(value.toLong()), x));
     return;
   }
   run("threshold", cpu::loops::threshold, self, {threshold, value}, out);
@@ -105,7 +102,7 @@ void threshold_cpu(const Tensor& self, const Scalar& threshold, const Scalar& va
 TensorSpec threshold_backward_meta(const Tensor& grad_output, const Tensor& self, const Scalar&) {
   return result_spec({grad_output, self}, promoted_type({grad_output, self}));
 }
-void threshold_backward_cpu(const Tensor& grad_output, const Tensor& self, const Scalar& threshold, Tensor& out) {
+void threshold_backward_kernel(const Tensor& grad_output, const Tensor& self, const Scalar& threshold, Tensor& out) {
   const Params params(cpu::compute_type(out.scalar_type()), {threshold});
   pointwise::run("threshold_backward", cpu::loops::threshold_backward, out.scalar_type(), params.get(), out,
                  {grad_output, self});
@@ -124,14 +121,14 @@ TensorSpec gelu_meta(const Tensor& self, std::string_view approximate) {
   is_tanh(approximate);
   return floating_spec("gelu", self);
 }
-void gelu_cpu(const Tensor& self, std::string_view approximate, Tensor& out) {
+void gelu_kernel(const Tensor& self, std::string_view approximate, Tensor& out) {
   run("gelu", is_tanh(approximate) ? cpu::loops::gelu_tanh : cpu::loops::gelu, self, {}, out);
 }
 TensorSpec gelu_backward_meta(const Tensor& grad_output, const Tensor& self, std::string_view approximate) {
   is_tanh(approximate);
   return result_spec({grad_output, self}, promoted_type({grad_output, self}));
 }
-void gelu_backward_cpu(const Tensor& grad_output, const Tensor& self, std::string_view approximate, Tensor& out) {
+void gelu_backward_kernel(const Tensor& grad_output, const Tensor& self, std::string_view approximate, Tensor& out) {
   pointwise::run("gelu_backward", is_tanh(approximate) ? cpu::loops::gelu_tanh_backward : cpu::loops::gelu_backward,
                  out.scalar_type(), nullptr, out, {grad_output, self});
 }
@@ -141,18 +138,18 @@ TensorSpec silu_meta(const Tensor& self) {
                               self.scalar_type(), "'");
   return result_spec({self}, self.scalar_type());
 }
-void silu_cpu(const Tensor& self, Tensor& out) { run("silu", cpu::loops::silu, self, {}, out); }
+void silu_kernel(const Tensor& self, Tensor& out) { run("silu", cpu::loops::silu, self, {}, out); }
 TensorSpec silu_backward_meta(const Tensor& grad_output, const Tensor& self) {
   return result_spec({grad_output, self}, promoted_type({grad_output, self}));
 }
-void silu_backward_cpu(const Tensor& grad_output, const Tensor& self, Tensor& out) {
+void silu_backward_kernel(const Tensor& grad_output, const Tensor& self, Tensor& out) {
   pointwise::run("silu_backward", cpu::loops::silu_backward, out.scalar_type(), nullptr, out, {grad_output, self});
 }
 
-void mish_cpu(const Tensor& self, Tensor& out) { run("mish", cpu::loops::mish, self, {}, out); }
-void hardsigmoid_cpu(const Tensor& self, Tensor& out) { run("hardsigmoid", cpu::loops::hardsigmoid, self, {}, out); }
-void hardswish_cpu(const Tensor& self, Tensor& out) { run("hardswish", cpu::loops::hardswish, self, {}, out); }
-void log_sigmoid_cpu(const Tensor& self, Tensor& out) { run("log_sigmoid", cpu::loops::log_sigmoid, self, {}, out); }
+void mish_kernel(const Tensor& self, Tensor& out) { run("mish", cpu::loops::mish, self, {}, out); }
+void hardsigmoid_kernel(const Tensor& self, Tensor& out) { run("hardsigmoid", cpu::loops::hardsigmoid, self, {}, out); }
+void hardswish_kernel(const Tensor& self, Tensor& out) { run("hardswish", cpu::loops::hardswish, self, {}, out); }
+void log_sigmoid_kernel(const Tensor& self, Tensor& out) { run("log_sigmoid", cpu::loops::log_sigmoid, self, {}, out); }
 
 // The buffer is what another backend keeps for the gradient; here it is empty.
 std::array<TensorSpec, 2> log_sigmoid_forward_meta(const Tensor& self) {
@@ -161,37 +158,37 @@ std::array<TensorSpec, 2> log_sigmoid_forward_meta(const Tensor& self) {
   buffer.strides = {};
   return {floating_spec("log_sigmoid", self), buffer};
 }
-void log_sigmoid_forward_cpu(const Tensor& self, Tensor& output, Tensor& buffer) { log_sigmoid_cpu(self, output); }
+void log_sigmoid_forward_kernel(const Tensor& self, Tensor& output, Tensor& buffer) { log_sigmoid_kernel(self, output); }
 
 TensorSpec softplus_meta(const Tensor& self, const Scalar&, const Scalar&) { return floating_spec("softplus", self); }
-void softplus_cpu(const Tensor& self, const Scalar& beta, const Scalar& threshold, Tensor& out) {
+void softplus_kernel(const Tensor& self, const Scalar& beta, const Scalar& threshold, Tensor& out) {
   run("softplus", cpu::loops::softplus, self, {beta, threshold}, out);
 }
 
 TensorSpec elu_meta(const Tensor& self, const Scalar&, const Scalar&, const Scalar&) { return floating_spec("elu", self); }
-void elu_cpu(const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, Tensor& out) {
+void elu_kernel(const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, Tensor& out) {
   run("elu", cpu::loops::elu, self, {Scalar(alpha.toDouble() * scale.toDouble()), scale, input_scale}, out);
 }
 // Constants of Klambauer et al. 2017.
-void selu_cpu(const Tensor& self, Tensor& out) {
-  elu_cpu(self, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1, out);
+void selu_kernel(const Tensor& self, Tensor& out) {
+  elu_kernel(self, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1, out);
 }
 TensorSpec celu_meta(const Tensor& self, const Scalar& alpha) {
   TORCH_CHECK(alpha.toDouble() != 0, "ZeroDivisionError: alpha cannot be 0 for CELU");
   return floating_spec("celu", self);
 }
-void celu_cpu(const Tensor& self, const Scalar& alpha, Tensor& out) {
-  elu_cpu(self, alpha, 1, 1.0 / alpha.toDouble(), out);
+void celu_kernel(const Tensor& self, const Scalar& alpha, Tensor& out) {
+  elu_kernel(self, alpha, 1, 1.0 / alpha.toDouble(), out);
 }
 
-void hardshrink_cpu(const Tensor& self, const Scalar& lambd, Tensor& out) {
+void hardshrink_kernel(const Tensor& self, const Scalar& lambd, Tensor& out) {
   run("hardshrink", cpu::loops::hardshrink, self, {lambd}, out);
 }
 TensorSpec softshrink_meta(const Tensor& self, const Scalar& lambd) {
   TORCH_CHECK(lambd.toDouble() >= 0, "lambda must be greater or equal to 0, but found to be ", lambd.toDouble(), ".");
   return floating_spec("softshrink", self);
 }
-void softshrink_cpu(const Tensor& self, const Scalar& lambd, Tensor& out) {
+void softshrink_kernel(const Tensor& self, const Scalar& lambd, Tensor& out) {
   run("softshrink", cpu::loops::softshrink, self, {lambd}, out);
 }
 
@@ -205,7 +202,7 @@ TensorSpec glu_meta(const Tensor& self, int64_t dim) {
   spec.strides = {};
   return spec;
 }
-void glu_cpu(const Tensor& self, int64_t dim, Tensor& out) {
+void glu_kernel(const Tensor& self, int64_t dim, Tensor& out) {
   const int64_t d = maybe_wrap_dim(dim, self.dim());
   const Tensor a = make_view(self, out.sizes(), self.strides(), self.storage_offset());
   const Tensor b =

@@ -7,6 +7,8 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/pointwise/ops.h"
+#include "aten/ops/random/ops.h"
 #include "aten/ops/shared/draws.h"
 #include "aten/ops/view/ops.h"
 
@@ -55,6 +57,17 @@ Tensor rrelu_with_noise_cpu(const Tensor& self, Tensor& noise, const Scalar& low
     fill_each_in_memory_order<double>(factor, [&] { return *x++ <= 0 ? slope : 1.0; });
   }
   return at::mul_(factor, self);
+}
+
+Tensor rrelu_with_noise_cuda(const Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
+                             std::optional<Generator> generator) {
+  Tensor slopes = rrelu_with_noise_meta(self, noise, lower, upper, training, std::nullopt);
+  const double low = lower.toDouble(), high = upper.toDouble();
+  if (training) at::uniform_(slopes, low, high, std::move(generator));
+  else at::fill_(slopes, Scalar((low + high) / 2));
+  const Tensor factor = at::where(at::le(self, Scalar(0)), slopes, Scalar(1));
+  if (training) at::copy_(noise, factor);
+  return at::mul(factor, self);
 }
 
 Tensor& rrelu_with_noise_(Tensor& self, Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,

@@ -233,8 +233,8 @@ class AsyncAllocator final : public CUDAAllocator {
     size_t free = 0, total = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
     device.fraction = fraction;
-    device.limit = fraction >= 1 ? std::numeric_limits<size_t>::max()
-                                 : static_cast<size_t>(fraction * static_cast<double>(total));
+    device.limit =
+        fraction >= 1 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(fraction * static_cast<double>(total));
   }
 
   Device& at(DeviceIndex index) {
@@ -340,6 +340,8 @@ class AsyncAllocator final : public CUDAAllocator {
 
 }  // namespace
 
-CUDAAllocator* make_async_allocator() { return new AsyncAllocator; }
+CUDAAllocator* make_async_allocator() {
+  return new AsyncAllocator;
+}
 
 }  // namespace c10::cuda::CUDACachingAllocator

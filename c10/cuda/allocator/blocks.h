@@ -29,8 +29,8 @@ struct StreamUse {
   bool operator==(const StreamUse&) const = default;
 };
 
-/// A free block as its pool finds it: by stream, size, address, of which the first that is not less than a request is the best fit. The
-/// keys stand beside the pointer, so that a search touches no other block.
+/// A free block as its pool finds it: by stream, size, address, of which the first that is not less than a request is
+/// the best fit. The keys stand beside the pointer, so that a search touches no other block.
 struct FreeBlock {
   uintptr_t stream = 0;
   size_t size = 0;
@@ -119,7 +119,9 @@ struct PrivatePool {
   BlockPool small_blocks;
 };
 
-inline MempoolId_t BlockPool::id() const { return owner != nullptr ? owner->id : MempoolId_t{0, 0}; }
+inline MempoolId_t BlockPool::id() const {
+  return owner != nullptr ? owner->id : MempoolId_t{0, 0};
+}
 
 /// The blocks that are allocated, by address, for all devices.
 class LiveBlocks {

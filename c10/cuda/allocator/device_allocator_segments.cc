@@ -6,21 +6,13 @@
 
 #include "c10/cuda/allocator/callbacks.h"
 #include "c10/cuda/allocator/device_allocator.h"
+#include "c10/cuda/capture_mode.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/guard.h"
 #include "c10/util/exception.h"
 #include "c10/util/scope_exit.h"
 
 namespace c10::cuda::CUDACachingAllocator {
-
-RelaxedCapture::RelaxedCapture() { C10_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-
-RelaxedCapture::~RelaxedCapture() {
-  // Once more, lest the thread stay relaxed: a failed exchange has exchanged nothing.
-  if (cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess) return;
-  C10_CUDA_CLEAR_ERROR();
-  C10_CUDA_CHECK_WARN(cudaThreadExchangeStreamCaptureMode(&mode_));
-}
 
 std::string format_size(uint64_t bytes) {
   constexpr std::array<const char*, 3> kUnits = {"KiB", "MiB", "GiB"};
@@ -49,7 +41,7 @@ size_t DeviceAllocator::allowed_memory() {
 // What happens where no free block fits: the ways to get one, from the cheapest on.
 Block* DeviceAllocator::obtain(const Request& request, Lock& lock, const Context& context) {
   const CUDAGuard guard(device_);
-  const RelaxedCapture relaxed;
+  const CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
   if (request.cached && has_free_memory_callbacks()) {
     // They free memory, so not under the lock; the pool stays while it has a segment.
     if (request.pool->owner != nullptr) ++request.pool->owner->segments;
@@ -161,7 +153,8 @@ Block* DeviceAllocator::find_growing(const Request& request) {
   std::unique_ptr<Block> block = make_block();
   segments_.reserve(segments_.size() + 1);
   // More addresses than memory: pieces come and go, and holes are not moved.
-  auto segment = std::make_unique<ExpandableSegment>(device_, piece, std::max(total + total / 8, request.size + piece), peers_);
+  auto segment =
+      std::make_unique<ExpandableSegment>(device_, piece, std::max(total + total / 8, request.size + piece), peers_);
   block->ptr = segment->address();
   block->size = segment->address_bytes();
   block->device = device_;
@@ -237,8 +230,8 @@ void DeviceAllocator::unmap_block(Block* block, const Context& context) {
   ExpandableSegment::Range range = segment.pieces_within(block->ptr, block->size);
   if (range.bytes == 0) return;
   std::unique_ptr<Block> behind = make_block(), middle = make_block();
-  // Unlike cudaFree the driver does not wait for who uses the memory.
-  C10_CUDA_CHECK(cudaStreamSynchronize(block->stream));
+  // Unlike cudaFree the driver does not wait for who uses the memory. That of a graph is used on the streams of its replays.
+  C10_CUDA_CHECK(pool.owner != nullptr ? cudaDeviceSynchronize() : cudaStreamSynchronize(block->stream));
   range = segment.unmap(range);
   reserved_ -= range.bytes;
   ++stats_.num_device_free;
@@ -282,7 +275,7 @@ void DeviceAllocator::unmap_block(Block* block, const Context& context) {
 void DeviceAllocator::release_segment(Block* block, const Context& context) {
   BlockPool& pool = *block->pool;
   {
-    const RelaxedCapture relaxed;
+    const CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
     if (pool.owner != nullptr && pool.owner->allocator != nullptr) {
       pool.owner->allocator->raw_delete(block->ptr);
     } else {
@@ -340,8 +333,8 @@ void DeviceAllocator::release_cached(MempoolId_t id, const Context& context) {
   }
 }
 
-// Blocks of max_split_size or more are used for requests of about their size only: one that suffices, else the largest ones together,
-// make room for another.
+// Blocks of max_split_size or more are used for requests of about their size only: one that suffices, else the largest
+// ones together, make room for another.
 bool DeviceAllocator::release_oversize(const Request& request, const Context& context) {
   const size_t oversize = allocator_settings().max_split_size;
   BlockPool& pool = *request.pool;
@@ -378,7 +371,7 @@ void DeviceAllocator::collect_garbage(const Context& context) {
   for (const FreeBlock& free : large_.blocks)
     if (!free.block->is_split() && free.block->expandable_segment == nullptr) candidates.push_back(free.block);
   std::sort(candidates.begin(), candidates.end(),
-                   [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
+            [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
   for (Block* block : candidates) {
     if (reserved_ <= limit) return;
     release_segment(block, context);
@@ -403,10 +396,9 @@ void DeviceAllocator::out_of_memory(const Request& request, Lock& lock, const Co
   const size_t allowed = allowed_memory();
   const std::string limit =
       allowed == AllocatorSettings::kUnlimited ? std::string() : format_size(allowed) + " allowed; ";
-  const std::string pools =
-      in_private_pools == 0
-          ? std::string()
-          : " with " + format_size(in_private_pools) + " allocated in private pools (e.g., CUDA Graphs),";
+  const std::string pools = in_private_pools == 0 ? std::string()
+                                                  : " with " + format_size(in_private_pools) +
+                                                        " allocated in private pools (e.g., CUDA Graphs),";
   lock.unlock();
   history_.notify_out_of_memory(device_, size, allowed == AllocatorSettings::kUnlimited ? total : allowed, free);
   TORCH_CHECK_WITH(

@@ -67,11 +67,15 @@ CUmemAllocationProp properties_of(c10::DeviceIndex device) {
   return properties;
 }
 
-CUdeviceptr device_pointer(const char* address) { return reinterpret_cast<CUdeviceptr>(address); }
+CUdeviceptr device_pointer(const char* address) {
+  return reinterpret_cast<CUdeviceptr>(address);
+}
 
 }  // namespace
 
-bool ExpandableSegment::is_supported() { return driver() != nullptr; }
+bool ExpandableSegment::is_supported() {
+  return driver() != nullptr;
+}
 
 ExpandableSegment::ExpandableSegment(c10::DeviceIndex device, size_t piece_bytes, size_t address_bytes,
                                      std::vector<c10::DeviceIndex> peers)
@@ -112,12 +116,14 @@ bool ExpandableSegment::map(Range range) {
       pieces_[created] = handle;
     }
     for (; mapped < end; ++mapped)
-      CHECK_DRIVER(driver()->map(device_pointer(address_ + mapped * piece_bytes_), piece_bytes_, 0, *pieces_[mapped], 0));
+      CHECK_DRIVER(
+          driver()->map(device_pointer(address_ + mapped * piece_bytes_), piece_bytes_, 0, *pieces_[mapped], 0));
     std::vector<c10::DeviceIndex> devices = peers_;
     devices.push_back(device_);
     set_access(range, devices);
   } catch (...) {
-    for (size_t i = begin; i < mapped; ++i) (void)driver()->unmap(device_pointer(address_ + i * piece_bytes_), piece_bytes_);
+    for (size_t i = begin; i < mapped; ++i)
+      (void)driver()->unmap(device_pointer(address_ + i * piece_bytes_), piece_bytes_);
     release(begin, created);
     throw;
   }

@@ -9,8 +9,12 @@
 
 #include "c10/cuda/allocator_config.h"
 #include "c10/cuda/caching_allocator.h"
+#include "c10/cuda/device.h"
 #include "c10/cuda/exception.h"
+
+#ifdef KD_CUDA_ON_HOST
 #include "tests/cuda_on_host/runtime/standin.h"
+#endif
 
 namespace c10::cuda::CUDACachingAllocator {
 
@@ -36,8 +40,9 @@ class TestStream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// The segments of a device, one a line, in the order of their addresses where that is one: "large 20971520: 1049088* 19922432". Behind
-/// the size of a block * says that it is allocated and ~ that it waits for a stream; an expandable segment has "expandable" in front.
+/// The segments of a device, one a line, in the order of their addresses where that is one: "large 20971520: 1049088*
+/// 19922432". Behind the size of a block * says that it is allocated and ~ that it waits for a stream; an expandable
+/// segment has "expandable" in front.
 inline std::string layout(DeviceIndex device = 0, MempoolId_t id = {0, 0}) {
   std::string text;
   for (const SegmentInfo& segment : snapshot(id).segments) {
@@ -51,12 +56,17 @@ inline std::string layout(DeviceIndex device = 0, MempoolId_t id = {0, 0}) {
   return text;
 }
 
-inline int64_t all(const StatArray& stat) { return stat[static_cast<size_t>(StatType::AGGREGATE)].current; }
+inline int64_t all(const StatArray& stat) {
+  return stat[static_cast<size_t>(StatType::AGGREGATE)].current;
+}
 
-/// Each test begins in the state of a process that has not called CUDA yet, and leaves nothing behind.
+/// Each test leaves nothing behind, and begins, on the host, in the state of a process that has not called CUDA yet.
 class AllocatorTest : public ::testing::Test {
  protected:
-  void SetUp() override { begin({}); }
+#ifdef KD_CUDA_ON_HOST
+  void SetUp() override {
+    begin({});
+  }
   void TearDown() override {
     EXPECT_EQ(cuda_standin::misuse(), "");
     end();
@@ -65,27 +75,41 @@ class AllocatorTest : public ::testing::Test {
   void begin(const cuda_standin::Options& options) {
     end();
     cuda_standin::reset(options);
-    for (DeviceIndex device = 0; device < 2; ++device) {
+    reset_statistics();
+  }
+#else
+  void SetUp() override {
+    if (device_count() < 1) GTEST_SKIP() << "there is no CUDA device";
+    reset_statistics();
+  }
+  void TearDown() override {
+    if (device_count() > 0) end();
+  }
+#endif
+  static void reset_statistics() {
+    for (DeviceIndex device = 0; device < device_count(); ++device) {
       resetAccumulatedStats(device);
       resetPeakStats(device);
     }
   }
   /// Gives back what is cached; nothing may be left.
   static void end() {
-    for (DeviceIndex device = 0; device < 2; ++device) setMemoryFraction(1, device);
+    for (DeviceIndex device = 0; device < device_count(); ++device) setMemoryFraction(1, device);
     setAllocatorSettings("");
     enable(true);
     recordHistory(false, nullptr, 0, RecordContext::NEVER, true);
     emptyCache();
-    for (DeviceIndex device = 0; device < 2; ++device) {
+    for (DeviceIndex device = 0; device < device_count(); ++device) {
       EXPECT_EQ(layout(device), "");
       const DeviceStats stats = getDeviceStats(device);
-      for (const StatArray* stat : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
-                                    &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-                                    &stats.inactive_split_bytes, &stats.requested_bytes})
+      for (const StatArray* stat :
+           {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split, &stats.allocated_bytes,
+            &stats.reserved_bytes, &stats.active_bytes, &stats.inactive_split_bytes, &stats.requested_bytes})
         EXPECT_EQ(all(*stat), 0);
     }
+#ifdef KD_CUDA_ON_HOST
     EXPECT_EQ(cuda_standin::leaks(), "");
+#endif
   }
 };
 

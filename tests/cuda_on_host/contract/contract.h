@@ -5,8 +5,10 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -86,15 +88,21 @@ class Contract : public ::testing::TestWithParam<int> {
 // Work that lasts until it is opened.
 class Gate {
  public:
-  explicit Gate(cudaStream_t stream) { EXPECT_OK(cudaLaunchHostFunc(stream, &Gate::wait, this)); }
+  explicit Gate(cudaStream_t stream) {
+    EXPECT_OK(cudaLaunchHostFunc(stream, &Gate::wait, new std::shared_ptr<std::atomic<bool>>(open_)));
+  }
   ~Gate() { open(); }
-  void open() { open_ = true; }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  void open() { *open_ = true; }
 
  private:
-  static void wait(void* gate) {
-    while (!static_cast<Gate*>(gate)->open_) std::this_thread::yield();
+  static void wait(void* data) {
+    const std::unique_ptr<std::shared_ptr<std::atomic<bool>>> open(
+        static_cast<std::shared_ptr<std::atomic<bool>>*>(data));
+    while (!**open) std::this_thread::yield();
   }
-  std::atomic<bool> open_ = false;
+  std::shared_ptr<std::atomic<bool>> open_ = std::make_shared<std::atomic<bool>>(false);  // outlives the gate
 };
 
 #ifdef KD_CUDA_ON_HOST

@@ -43,7 +43,7 @@ TEST_P(CudaCopy, OfNothingIsNothing) {
 TEST_P(CudaCopy, RefusesWhatIsNoDirection) {
   int* a = device_ints(4);
   int host[4] = {};
-  EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaMemcpy(a, host, 16, static_cast<cudaMemcpyKind>(17)));
+  EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaMemcpy(a, host, 16, static_cast<cudaMemcpyKind>(7)));
   EXPECT_CUDA(cudaErrorInvalidMemcpyDirection, cudaGetLastError());
   EXPECT_OK(cudaFree(a));
 }
@@ -52,16 +52,41 @@ TEST_P(CudaCopy, FromPageableMemoryReadsItBeforeItReturns) {
   int* a = device_ints(kCount);
   cudaStream_t stream = new_stream();
   std::vector<int> host(kCount, 5);
-  {
-    Gate gate(stream);
-    // The staging buffer of the driver takes this much at once.
-    EXPECT_OK(cudaMemcpyAsync(a, host.data(), kBytes, cudaMemcpyHostToDevice, stream));
-    std::fill(host.begin(), host.end(), 6);
-  }
+  EXPECT_OK(cudaMemsetAsync(a, 0, kBytes, stream));
+  EXPECT_OK(cudaMemcpyAsync(a, host.data(), kBytes, cudaMemcpyHostToDevice, stream));
+  std::fill(host.begin(), host.end(), 6);
   EXPECT_OK(cudaStreamSynchronize(stream));
   EXPECT_EQ(contents(a, kCount), std::vector<int>(kCount, 5));
+  EXPECT_OK(cudaMemcpy(a, host.data(), kBytes, cudaMemcpyHostToDevice));
+  std::fill(host.begin(), host.end(), 7);
+  EXPECT_EQ(contents(a, kCount), std::vector<int>(kCount, 6));
   EXPECT_OK(cudaStreamDestroy(stream));
   EXPECT_OK(cudaFree(a));
+}
+
+TEST_P(CudaCopy, FromPageableMemoryAtOnceWaitsForWhatIsBeforeIt) {
+  int *a = device_ints(kCount), *pinned = pinned_ints(kCount);
+  std::vector<int> host(kCount, 5);
+  EXPECT_OK(contract::set(a, 4, kCount, nullptr));
+  EXPECT_OK(cudaMemcpyAsync(pinned, a, kBytes, cudaMemcpyDeviceToHost, nullptr));
+  EXPECT_OK(cudaMemcpy(a, host.data(), kBytes, cudaMemcpyHostToDevice));
+  EXPECT_EQ(pinned[kCount - 1], 4);
+  EXPECT_OK(cudaFree(a));
+  EXPECT_OK(cudaFreeHost(pinned));
+}
+
+TEST_P(CudaCopy, BetweenHostMemoryIsDoneWhenItReturns) {
+  int *a = pinned_ints(kCount), *b = pinned_ints(kCount);
+  std::fill(a, a + kCount, 3);
+  cudaStream_t stream = new_stream();
+  EXPECT_OK(cudaMemcpyAsync(b, a, kBytes, cudaMemcpyDefault, stream));
+  EXPECT_EQ(b[kCount - 1], 3);
+  std::vector<int> host(kCount, 4);
+  EXPECT_OK(cudaMemcpyAsync(b, host.data(), kBytes, cudaMemcpyHostToHost, stream));
+  EXPECT_EQ(b[kCount - 1], 4);
+  EXPECT_OK(cudaStreamDestroy(stream));
+  EXPECT_OK(cudaFreeHost(a));
+  EXPECT_OK(cudaFreeHost(b));
 }
 
 TEST_P(CudaCopy, ToPageableMemoryHasWrittenItWhenItReturns) {

@@ -54,7 +54,7 @@ TEST_P(CudaDevice, PropertiesAndAttributesAgree) {
   EXPECT_GE(p.major, 8);
   EXPECT_NE(p.name[0], '\0');
   int value = 0;
-  EXPECT_CUDA(cudaErrorInvalidValue, cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(100000), 0));
+  EXPECT_CUDA(cudaErrorInvalidValue, cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(200), 0));
   (void)cudaGetLastError();
 }
 
@@ -79,7 +79,7 @@ TEST_P(CudaDevice, LimitsAreKept) {
   ASSERT_OK(cudaDeviceGetLimit(&bytes, cudaLimitStackSize));
   EXPECT_GT(bytes, 0u);
   EXPECT_OK(cudaDeviceSetLimit(cudaLimitStackSize, bytes));
-  EXPECT_CUDA(cudaErrorUnsupportedLimit, cudaDeviceSetLimit(static_cast<cudaLimit>(77), 1));
+  EXPECT_CUDA(cudaErrorUnsupportedLimit, cudaDeviceSetLimit(static_cast<cudaLimit>(7), 1));
   (void)cudaGetLastError();
 }
 

@@ -34,7 +34,7 @@ TEST_P(CudaVirtualMemory, ErrorsHaveNames) {
   EXPECT_STREQ(text, "CUDA_ERROR_OUT_OF_MEMORY");
   EXPECT_EQ(DRIVER(cuGetErrorString)(CUDA_ERROR_INVALID_VALUE, &text), CUDA_SUCCESS);
   EXPECT_STREQ(text, "invalid argument");
-  EXPECT_EQ(DRIVER(cuGetErrorName)(static_cast<CUresult>(12345), &text), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(DRIVER(cuGetErrorName)(static_cast<CUresult>(1001), &text), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_P(CudaVirtualMemory, ADevicesContextComesWithItsFirstUse) {

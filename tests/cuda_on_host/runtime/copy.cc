@@ -1,5 +1,5 @@
 // Copies and fills. From pageable memory the source is read before the call returns; to pageable memory the call waits;
-// pinned memory is read and written when the work runs.
+// pinned memory is read and written when the work runs. Between host memory all calls wait.
 #include <cstring>
 
 #include "tests/cuda_on_host/runtime/state.h"
@@ -57,7 +57,8 @@ cudaError_t copy(const char* call, void* to, const void* from, const Rows& rows,
     return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported);
   check_kind(call, kind, from_pageable, to_pageable, from_memory, to_memory);
 
-  const bool on_devices = to_memory && from_memory && !to_memory->on_host() && !from_memory->on_host();
+  const bool to_host = to_pageable || to_memory->on_host(), from_host = from_pageable || from_memory->on_host();
+  if (wait && from_pageable) finish(stream_dependencies(*stream));
   Work work{.name = call, .kind = WorkKind::kCopy, .bytes = rows.bytes(), .reach = home(to_memory) | home(from_memory)};
   auto* const target = static_cast<char*>(to);
   const std::string name = call;
@@ -81,7 +82,8 @@ cudaError_t copy(const char* call, void* to, const void* from, const Rows& rows,
   }
   uint64_t id = 0;
   if (cudaError_t status = submit(*stream, std::move(work), &id, cudaGraphNodeTypeMemcpy)) return status;
-  const bool waits = to_pageable || (wait && !on_devices && !from_pageable);
+  const bool between_hosts = to_host && from_host, between_devices = !to_host && !from_host;
+  const bool waits = to_pageable || between_hosts || (wait && !between_devices && !from_pageable);
   if (waits && id != 0) finish({id});
   return waits ? state().sticky : cudaSuccess;
 }

@@ -150,10 +150,6 @@ cudaError_t destroy_exec(cudaGraphExec_t named) {
   return cudaSuccess;
 }
 
-bool same_dependencies(const ExecNode& a, const ExecNode& b) {
-  return a.after == b.after;
-}
-
 cudaError_t update(cudaGraphExec_t named_exec, cudaGraph_t named_graph, cudaGraphExecUpdateResultInfo* result) {
   if (!result) return cudaErrorInvalidValue;
   *result = {};
@@ -173,7 +169,7 @@ cudaError_t update(cudaGraphExec_t named_exec, cudaGraph_t named_graph, cudaGrap
   for (size_t i = 0; i < nodes.size(); ++i) {
     const ExecNode &old_node = exec->nodes[i], &new_node = nodes[i];
     if (old_node.action.type != new_node.action.type) return refuse(cudaGraphExecUpdateErrorNodeTypeChanged, i);
-    if (!same_dependencies(old_node, new_node)) return refuse(cudaGraphExecUpdateErrorTopologyChanged, i);
+    if (old_node.after != new_node.after) return refuse(cudaGraphExecUpdateErrorTopologyChanged, i);
     if (old_node.action.work.device != new_node.action.work.device ||
         old_node.action.work.reach != new_node.action.work.reach || old_node.action.memory != new_node.action.memory) {
       return refuse(cudaGraphExecUpdateErrorParametersChanged, i);

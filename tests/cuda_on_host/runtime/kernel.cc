@@ -47,7 +47,8 @@ std::vector<Held> check_arguments(const std::string& name, const simt::BoundKern
   return held;
 }
 
-// What the kernel that runs may touch around an address. Pages of pinned and registered memory may be the program's, too.
+// What the kernel that runs may touch around an address. Pages of pinned and registered memory may be the program's,
+// too.
 simt::Bounds bounds_of(const void* address) {
   const Allocation* memory = find_memory(address);
   if (memory == nullptr) return {};
@@ -71,7 +72,12 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
   work.run = [=, name = kernel->name, call = std::move(bound.call)] {
     for (const Held& memory : held) check_held(memory, name);
     simt::set_bounds_of(&bounds_of);
-    simt::run({grid, block, shared, name.c_str()}, call);
+    // What calls the kernel may be compiled with it, and so be watched, but touches the host's memory; `call` watches
+    // the kernel.
+    simt::run({grid, block, shared, name.c_str()}, [&call] {
+      simt::watch::set_active(false);
+      call();
+    });
   };
   if (cudaError_t status = submit(*stream, std::move(work), nullptr, cudaGraphNodeTypeKernel)) return status;
   if (stream->capture) stream->capture_last.front()->action.function = function;

@@ -184,10 +184,7 @@ void delete_memory(Allocation& memory) {
   if (memory.kind == MemoryKind::kDevice || memory.kind == MemoryKind::kPool) {
     device_state(memory.device).used -= round_up(std::max<size_t>(memory.bytes, 1), kAlignment);
   }
-  if (memory.kind != MemoryKind::kRegistered) {
-    if (memory.kind != MemoryKind::kMapped) ASAN_POISON_MEMORY_REGION(memory.pages, memory.page_bytes);
-    unmap_pages(memory.pages, memory.page_bytes);
-  }
+  if (memory.kind != MemoryKind::kRegistered) unmap_pages(memory.pages, memory.page_bytes);
   char* const start = memory.start;
   state().memory.erase(start);
 }

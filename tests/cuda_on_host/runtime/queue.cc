@@ -83,7 +83,6 @@ void start(uint64_t id) {
   Queue& q = queue();
   q.ready.erase(std::find(q.ready.begin(), q.ready.end(), id));
   Work& work = q.pending.at(id);
-  work.started = true;
   State& s = state();
   if (s.sticky != cudaSuccess || !work.run) {
     if (s.sticky == cudaSuccess) note(work);

@@ -109,7 +109,8 @@ TEST(Standin, SynchronousCopiesWaitForNoMoreThanTheyPromise) {
   reset();
   int *a = device_ints(1), *b = device_ints(1), *pinned = pinned_ints(1);
   const int value = 3;
-  EXPECT_OK(cudaMemcpy(a, &value, 4, cudaMemcpyHostToDevice));  // staged
+  EXPECT_OK(cudaMemset(a, 0, 4));
+  EXPECT_OK(cudaMemcpy(a, &value, 4, cudaMemcpyHostToDevice));  // staged, when what is before it is done
   EXPECT_EQ(pending_work(), 1u);
   EXPECT_OK(cudaMemcpy(b, a, 4, cudaMemcpyDeviceToDevice));
   EXPECT_OK(cudaMemset(a, 0, 4));

@@ -114,7 +114,6 @@ struct Work {
   std::vector<uint64_t> after = {}, followers = {};
   size_t blockers = 0;
   uint64_t wanted = 0;
-  bool started = false;
 };
 
 // What work throws to end with an error that stays.
