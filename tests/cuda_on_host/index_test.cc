@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "aten/ops/rearrange/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sort/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "tests/cuda_on_host/runtime/standin.h"
 #include "tests/cuda_on_host/simt/simt.h"
@@ -146,6 +148,27 @@ TEST_F(OnDevice, MediansAndModesAreTheCpus) {
     }
   }
   EXPECT_EQ(bytes_of(at::median(y)), bytes_of(at::median(x)));
+}
+
+// Rows long enough that their first elements are found without a sort; equal ones and NaN among them.
+TEST_F(OnDevice, FirstElementsOfLongRows) {
+  Tensor x = at::reshape(at::floor_divide(floats(3 * 1500 * 2), Scalar(3)), {3, 1500, 2});
+  for (int64_t i = 0; i < x.numel(); i += 71) x.data_ptr<float>()[i] = std::numeric_limits<float>::quiet_NaN();
+  for (ScalarType dtype : {kFloat, kDouble, kHalf, kShort, kByte}) {
+    // A cast of NaN or of a negative number to an integer is not what is asked for here.
+    const Tensor numbers = isIntegralType(dtype, false) ? at::abs(at::nan_to_num(x)) : x;
+    const Tensor cpu = at::to(numbers, dtype), gpu = on_gpu(cpu);
+    for (bool largest : {false, true}) {
+      const auto [values, places] = at::topk(cpu, 300, 1, largest);
+      const auto [gpu_values, gpu_places] = at::topk(gpu, 300, 1, largest);
+      EXPECT_EQ(bytes_of(gpu_values), bytes_of(values)) << dtype;
+      EXPECT_EQ(bytes_of(gpu_places), bytes_of(places)) << dtype;
+    }
+    EXPECT_EQ(bytes_of(std::get<1>(at::kthvalue(gpu, 200, 1))), bytes_of(std::get<1>(at::kthvalue(cpu, 200, 1))))
+        << dtype;
+  }
+  const Tensor row = on_gpu(at::narrow(x, 0, 0, 1));
+  in_all_orders([&] { return std::get<1>(at::topk(row, 300, 1)); });
 }
 
 TEST_F(OnDevice, RowsAreRenormalized) {

@@ -77,56 +77,86 @@ void sort_pairs(const Tensor& keys, const Tensor& positions, const Tensor& sorte
   });
 }
 
-// Positions by the order of their elements within each row, stable; int32 or int64 as rows.wide says. All rows are
-// sorted as one, with the row's number above the element's image: in a second pass where both together are longer than
-// a key.
-Tensor sorted_positions(const Rows& rows, const Tensor& like, bool descending) {
-  const int64_t n = rows.numel();
-  const int bits = cuda::key_bits(rows.dtype),
-            row_bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(rows.rows() - 1)));
+// Positions by the order of their elements within each row, stable; int32 or int64 as rows.wide says. Of all elements,
+// or of `length` a row at `places`. All rows are sorted as one, with the row's number above the element's image: in a
+// second pass where both together are longer than a key.
+Tensor sorted_positions(const Rows& rows, const Tensor& like, bool descending, const Tensor& places, int64_t length) {
+  const int64_t n = rows.rows() * length;
+  const int bits = cuda::key_bits(rows.dtype);
+  const int row_bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(rows.rows() - 1)));
   const bool together = bits + row_bits <= 64, long_keys = bits == 64 || (together && bits + row_bits > 32);
-  const ScalarType key_type = long_keys ? ScalarType::Long : ScalarType::Int,
-                   position_type = rows.wide ? ScalarType::Long : ScalarType::Int;
+  const ScalarType key_type = long_keys ? ScalarType::Long : ScalarType::Int;
+  const ScalarType position_type = rows.wide ? ScalarType::Long : ScalarType::Int;
   const auto fresh = [&](ScalarType dtype) { return empty_contiguous({n}, dtype, like.device()); };
-  const Tensor keys = fresh(key_type), sorted_keys = fresh(key_type), positions = fresh(position_type),
-               sorted = fresh(position_type);
-  cuda::launch_sort_keys(rows, descending, together && row_bits > 0, long_keys, keys.mutable_data_ptr(),
-                         positions.mutable_data_ptr());
+  const Tensor keys = fresh(key_type), sorted_keys = fresh(key_type);
+  const Tensor positions = fresh(position_type), sorted = fresh(position_type);
+  cuda::launch_sort_keys(rows, places.defined() ? places.const_data_ptr() : nullptr, length, descending,
+                         together && row_bits > 0, long_keys, keys.mutable_data_ptr(), positions.mutable_data_ptr());
   const auto sort = [&](bool of_longs, const Tensor& by, const Tensor& from, const Tensor& to_keys, const Tensor& to,
                         int used) {
-    if (of_longs && rows.wide)
+    if (of_longs && rows.wide) {
       sort_pairs<uint64_t, int64_t>(by, from, to_keys, to, used);
-    else if (of_longs)
+    } else if (of_longs) {
       sort_pairs<uint64_t, int32_t>(by, from, to_keys, to, used);
-    else if (rows.wide)
+    } else if (rows.wide) {
       sort_pairs<uint32_t, int64_t>(by, from, to_keys, to, used);
-    else
+    } else {
       sort_pairs<uint32_t, int32_t>(by, from, to_keys, to, used);
+    }
   };
   sort(long_keys, keys, positions, sorted_keys, sorted, together ? bits + row_bits : bits);
   if (together) return sorted;
   TORCH_CHECK(row_bits <= 32, "sort: CUDA tensors of more than 2^32 rows of 64-bit numbers are not supported");
   const Tensor by_row = fresh(ScalarType::Int), by_row_sorted = fresh(ScalarType::Int);
-  cuda::launch_row_keys(rows, sorted.const_data_ptr(), static_cast<uint32_t*>(by_row.mutable_data_ptr()));
+  cuda::launch_row_keys(rows, sorted.const_data_ptr(), n, static_cast<uint32_t*>(by_row.mutable_data_ptr()));
   sort(false, by_row, sorted, by_row_sorted, positions, row_bits);
   return positions;
 }
+Tensor sorted_positions(const Rows& rows, const Tensor& like) {
+  return sorted_positions(rows, like, false, Tensor(), rows.size);
+}
 
-// What `pick` says of each row along dim, or `count` elements in order from `first` on.
+// Whether the first k elements of rows are found by a block for each row: not worth it in short rows, or in few long
+// ones.
+bool finds_first(const Rows& rows, int64_t k) {
+  constexpr int64_t kShort = 1024, kLong = 1 << 17, kManyRows = 64;
+  return rows.size > kShort && rows.size < int64_t{1} << 31 && k <= rows.size / 4 &&
+         (rows.size < kLong || rows.rows() >= kManyRows);
+}
+
+Tensor first_places(const Rows& rows, const Tensor& like, int64_t k, bool descending, bool only_last) {
+  const Tensor places = empty_contiguous({rows.rows() * (only_last ? 1 : k)},
+                                         rows.wide ? ScalarType::Long : ScalarType::Int, like.device());
+  cuda::launch_select_first(rows, k, descending, only_last, places.mutable_data_ptr());
+  return places;
+}
+
+// What `which` says of each row along dim, or `count` elements in order from `first` on.
 void pick(const char* name, const Tensor& self, int64_t dim, bool descending, Pick which, int64_t first, int64_t count,
           const Tensor& values, const Tensor& indices) {
   if (values.numel() == 0) return;
   const Tensor x = dense(self);
   const Rows rows = rows_of(x, maybe_wrap_dim(dim, self.dim()));
-  const Tensor positions = sorted_positions(rows, x, descending);
+  int64_t length = rows.size;
+  Tensor places;
+  if (which == Pick::kRun && finds_first(rows, first + count)) {
+    // The sort of one element a row makes its place a position.
+    const bool only_last = first > 0 && count == 1;
+    places = first_places(rows, x, first + count, descending, only_last);
+    length = only_last ? 1 : first + count;
+    if (only_last) first = 0;
+  }
+  const Tensor positions = sorted_positions(rows, x, descending, places, length);
   cuda::DenseInPlace to_values(values, false);
   cuda::PickCall call{};
   call.name = name;
   call.rows = rows;
   call.positions = positions.const_data_ptr();
+  call.length = length;
   call.pick = which;
   call.first = first;
   call.count = count;
+  if (!rows.wide) call.count_divisor = cuda::FastDivisor(static_cast<uint32_t>(count));
   call.values = static_cast<char*>(to_values.tensor().mutable_data_ptr());
   if (!indices.defined()) {
     cuda::launch_pick(call);
@@ -177,7 +207,7 @@ Groups group(const Tensor& x, int64_t n, int64_t width, const Tensor& positions,
 }
 
 Tensor long_positions(const Rows& rows, const Tensor& x) {
-  const Tensor positions = sorted_positions(rows, x, false);
+  const Tensor positions = sorted_positions(rows, x);
   return positions.scalar_type() == ScalarType::Long ? positions : at::to(positions, ScalarType::Long);
 }
 

@@ -19,11 +19,16 @@ struct Rows {
 
 int key_bits(ScalarType dtype);
 
-/// keys[p] = the image of the element at position p, the complement of it with `descending`, above it with `with_row`
-/// the row's number; positions[p] = p. Keys of uint64 with `long_keys`, else of uint32.
-void launch_sort_keys(const Rows& rows, bool descending, bool with_row, bool long_keys, void* keys, void* positions);
-/// keys[i] = the row's number of positions[i], uint32.
-void launch_row_keys(const Rows& rows, const void* positions, uint32_t* keys);
+/// Positions in the order of the rows, and keys: of each the image of the element, the complement of it with
+/// `descending`, above it with `with_row` the row's number. Of all elements, or of `length` a row, which are at
+/// `places` (of the type of positions). Keys of uint64 with `long_keys`, else of uint32.
+void launch_sort_keys(const Rows& rows, const void* places, int64_t length, bool descending, bool with_row,
+                      bool long_keys, void* keys, void* positions);
+/// keys[i] = the row's number of positions[i], uint32, for i < n.
+void launch_row_keys(const Rows& rows, const void* positions, int64_t n, uint32_t* keys);
+/// The places of the first k elements of each row in order, [row][k], as they follow each other in the row; of equal
+/// elements the ones in front. With `only_last`, the place of the k-th in order alone, [row]. Rows of fewer than 2^31.
+void launch_select_first(const Rows& rows, int64_t k, bool descending, bool only_last, void* places);
 
 /// What stands in a row of sorted positions.
 enum class Pick { kRun, kMedian, kNanMedian, kMode };
@@ -34,10 +39,12 @@ struct PickCall {
   const char* name;
   Rows rows;
   const void* positions;  // sorted
+  int64_t length;         // positions a row
   Pick pick;
   int64_t first, count;
-  char* values;      // null: not wanted
-  int64_t* indices;  // null: not wanted
+  FastDivisor count_divisor;  // where positions are not wide
+  char* values;               // null: not wanted
+  int64_t* indices;           // null: not wanted
 };
 void launch_pick(const PickCall& call);
 

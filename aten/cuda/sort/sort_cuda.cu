@@ -23,24 +23,25 @@ KD_DEVICE const char* element_at(const Rows& rows, int64_t row, int64_t place) {
 }
 
 template <class Key, class Position>
-__global__ void sort_keys(const __grid_constant__ Rows rows, bool descending, int row_bit, Key* keys,
-                          Position* positions) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x, n = rows.numel();
+__global__ void sort_keys(const __grid_constant__ Rows rows, const Position* places, int64_t length,
+                          FastDivisor length_divisor, bool descending, int row_bit, Key* keys, Position* positions) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, n = rows.rows() * length;
   const int bits = bits_of_image(rows.dtype);
   const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
-    const int64_t row = quotient(i, rows.size, rows.size_divisor, rows.wide);
-    uint64_t key = load_image(element_at(rows, row, i - row * rows.size), rows.dtype);
+    const int64_t row = quotient(i, length, length_divisor, rows.wide);
+    const int64_t place = places != nullptr ? places[i] : i - row * length;
+    uint64_t key = load_image(element_at(rows, row, place), rows.dtype);
     if (descending) key = ~key & mask;
     if (row_bit > 0) key |= static_cast<uint64_t>(row) << row_bit;
     keys[i] = static_cast<Key>(key);
-    positions[i] = static_cast<Position>(i);
+    positions[i] = static_cast<Position>(row * rows.size + place);
   }
 }
 
 template <class Position>
-__global__ void row_keys(const __grid_constant__ Rows rows, const Position* positions, uint32_t* keys) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x, n = rows.numel();
+__global__ void row_keys(const __grid_constant__ Rows rows, const Position* positions, int64_t n, uint32_t* keys) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
     keys[i] = static_cast<uint32_t>(quotient(positions[i], rows.size, rows.size_divisor, rows.wide));
   }
@@ -68,7 +69,7 @@ template <class Position>
 KD_DEVICE int64_t picked(const PickCall& call, const Position* positions, int64_t row) {
   const int64_t n = call.rows.size;
   const auto image = [&](int64_t i) {
-    return load_image(element_at(call.rows, row, positions[row * n + i] - row * n), call.rows.dtype);
+    return load_image(element_at(call.rows, row, positions[row * call.length + i] - row * n), call.rows.dtype);
   };
   if (call.pick == Pick::kMode) {
     int64_t best = 0, best_count = 0, run = 0;
@@ -104,9 +105,10 @@ __global__ void pick(const __grid_constant__ PickCall call) {
   // In the order of the result.
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
     const int64_t line = quotient(i, rows.inner, rows.inner_divisor, rows.wide), k = i - line * rows.inner;
-    const int64_t outer = line / call.count, j = line - outer * call.count, row = outer * rows.inner + k;
+    const int64_t outer = quotient(line, call.count, call.count_divisor, rows.wide), j = line - outer * call.count,
+                  row = outer * rows.inner + k;
     const int64_t at = call.pick == Pick::kRun ? call.first + j : picked(call, positions, row);
-    const int64_t place = positions[row * rows.size + at] - row * rows.size;
+    const int64_t place = positions[row * call.length + at] - row * rows.size;
     if (call.indices != nullptr) call.indices[i] = place;
     if (call.values != nullptr) copy_element(call.values + i * rows.item, element_at(rows, row, place), rows.item);
   }
@@ -156,30 +158,35 @@ int key_bits(ScalarType dtype) {
   return bits_of_image(dtype);
 }
 
-void launch_sort_keys(const Rows& rows, bool descending, bool with_row, bool long_keys, void* keys, void* positions) {
-  const c10::cuda::Launch shape = shape_of(rows.numel());
+void launch_sort_keys(const Rows& rows, const void* places, int64_t length, bool descending, bool with_row,
+                      bool long_keys, void* keys, void* positions) {
+  const c10::cuda::Launch shape = shape_of(rows.rows() * length);
   const int row_bit = with_row ? bits_of_image(rows.dtype) : 0;
-  const auto launch = [&]<class Key, class Position>(Key* to, Position* places) {
-    c10::cuda::launch_or_throw("sort_keys", sort_keys<Key, Position>, shape, rows, descending, row_bit, to, places);
+  const FastDivisor divisor = rows.wide ? FastDivisor() : FastDivisor(static_cast<uint32_t>(length));
+  const auto launch = [&]<class Key, class Position>(Key* to, Position* to_positions) {
+    c10::cuda::launch_or_throw("sort_keys", sort_keys<Key, Position>, shape, rows, static_cast<const Position*>(places),
+                               length, divisor, descending, row_bit, to, to_positions);
   };
-  if (long_keys && rows.wide)
+  if (long_keys && rows.wide) {
     launch(static_cast<uint64_t*>(keys), static_cast<int64_t*>(positions));
-  else if (long_keys)
+  } else if (long_keys) {
     launch(static_cast<uint64_t*>(keys), static_cast<int32_t*>(positions));
-  else if (rows.wide)
+  } else if (rows.wide) {
     launch(static_cast<uint32_t*>(keys), static_cast<int64_t*>(positions));
-  else
+  } else {
     launch(static_cast<uint32_t*>(keys), static_cast<int32_t*>(positions));
+  }
 }
 
-void launch_row_keys(const Rows& rows, const void* positions, uint32_t* keys) {
-  const c10::cuda::Launch shape = shape_of(rows.numel());
-  if (rows.wide)
-    c10::cuda::launch_or_throw("row_keys", row_keys<int64_t>, shape, rows, static_cast<const int64_t*>(positions),
+void launch_row_keys(const Rows& rows, const void* positions, int64_t n, uint32_t* keys) {
+  const c10::cuda::Launch shape = shape_of(n);
+  if (rows.wide) {
+    c10::cuda::launch_or_throw("row_keys", row_keys<int64_t>, shape, rows, static_cast<const int64_t*>(positions), n,
                                keys);
-  else
-    c10::cuda::launch_or_throw("row_keys", row_keys<int32_t>, shape, rows, static_cast<const int32_t*>(positions),
+  } else {
+    c10::cuda::launch_or_throw("row_keys", row_keys<int32_t>, shape, rows, static_cast<const int32_t*>(positions), n,
                                keys);
+  }
 }
 
 void launch_pick(const PickCall& call) {

@@ -12,7 +12,8 @@ constexpr int kDigits = 256;  // of eight bits, and a thread for each
 static_assert(kDigits == kThreadsPerBlock);
 constexpr int kWarps = kThreadsPerBlock / 32;
 
-// What comes before a thread's own bit in the block, and all: bits in the order of the threads. Two barriers; `totals` has kWarps places.
+// What comes before a thread's own bit in the block, and all: bits in the order of the threads. Two barriers; `totals`
+// has kWarps places.
 struct Before {
   uint32_t own, all;
 };
@@ -29,8 +30,9 @@ __device__ Before count_before(bool bit, uint32_t* totals) {
   return before;
 }
 
-// A block for a row. The k-th key is found digit by digit, the highest first; then the places of what is before it, and of as many of
-// its equals as are missing, are written in their own order; with `only_last`, the place of the last of these equals.
+// A block for a row. The k-th key is found digit by digit, the highest first; then the places of what is before it, and
+// of as many of its equals as are missing, are written in their own order; with `only_last`, the place of the last of
+// these equals.
 template <class Position>
 __global__ void select_first(const __grid_constant__ Rows rows, int64_t k, bool descending, bool only_last,
                              Position* places) {
