@@ -6,7 +6,7 @@ is skipped.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
-load("@system_cuda//:toolkit.bzl", "HAS_HEADERS")
+load("@system_cuda//:toolkit.bzl", "HAS_HEADERS", "HAS_LIBRARIES")
 load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test")
 
 # Real code for Hopper; in release builds also the portable form for what comes after it.
@@ -15,6 +15,10 @@ _PORTABLE = ["-gencode=arch=compute_90,code=compute_90"]
 
 # For what includes the toolkit's headers, which is all that a test on the host needs.
 CUDA_HEADERS = [] if HAS_HEADERS else ["@platforms//:incompatible"]
+
+# For tests of what the toolkit's own libraries do without a device, by their names in //third_party/cuda.
+def cuda_library(name):
+    return [] if HAS_LIBRARIES[name] else ["@platforms//:incompatible"]
 
 CUDA_ONLY = select({
     "//build_defs:cuda": [],
@@ -74,7 +78,7 @@ def _on_host(label):
     name = label if ":" in label else label + ":" + label.split("/")[-1]
     return name + "_on_host"
 
-def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly = False, alwayslink = False, visibility = None):
+def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = None, testonly = False, alwayslink = False, visibility = None):
     """A library of .cu files and their headers, and <name>_on_host, the same for tests on the host.
 
     Kernels are launched with c10/cuda/launch.h; neither library brings a CUDA runtime.
@@ -85,6 +89,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly =
       hdrs: as cc_library's.
       deps: C++ libraries.
       cuda_deps: further kd_cuda_library targets.
+      on_host: where the sources cannot be compiled for the host, a library that defines the same functions: <name>_on_host is that.
       testonly: as cc_library's.
       alwayslink: as cc_library's.
       visibility: as cc_library's.
@@ -109,6 +114,10 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], testonly =
         visibility = visibility,
         deps = deps + cuda_deps,
     )
+
+    if on_host:
+        native.alias(name = name + "_on_host", actual = on_host, testonly = True, visibility = visibility)
+        return
 
     # Messages, debuggers and coverage name the .cu file.
     sources = []

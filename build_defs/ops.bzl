@@ -57,7 +57,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
       aliases: the other families whose operators entries name in `alias_of`.
       brings: what programs that depend on the public target link beside the family.
       decomposes_into: the families whose operators decompositions.cc calls, the functions that the table names as `decomposition`.
-        Nothing but //aten/decompositions links these: they may stand above the family.
+        Nothing but //aten/decompositions and //aten/cuda links these: they may stand above the family.
       any_layout: whether an entry says calls_functional.
       visibility: of the public target.
     """
@@ -144,7 +144,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
     kd_op_kernels(
         name = "decompositions",
         srcs = ["decompositions.cc"] if decomposes_into else [],
-        visibility = ["//aten/decompositions:__pkg__"],
+        visibility = ["//aten/cuda:__pkg__", "//aten/decompositions:__pkg__"],
         deps = [":decomposition_headers", "//aten/ops/shared:decomposing"] + ["//aten/ops/" + family + ":calls" for family in decomposes_into],
     )
     kd_link_only(

@@ -26,6 +26,30 @@ filegroup(name = "nvcc", srcs = ["missing.h"])
 filegroup(name = "toolkit", srcs = ["missing.h"])
 """
 
+# Libraries of the toolkit that programs load, each with what it needs of the others.
+_LIBRARIES = {
+    "cublas_lt": ("libcublasLt", []),
+    "cublas": ("libcublas", [":cublas_lt"]),
+}
+
+_LIBRARY = """
+cc_library(name = "{name}", srcs = ["lib/{file}"], deps = {deps} + [":headers"])
+"""
+
+_MISSING_LIBRARY = """
+genrule(name = "missing_{name}", outs = ["missing_{name}.h"], cmd = "echo 'the CUDA toolkit has no {file}' >&2; exit 1")
+cc_library(name = "{name}", hdrs = ["missing_{name}.h"])
+"""
+
+# The file of a library whose name is that under which it is loaded, as libcublasLt.so.13; None without one.
+def _shared_library(ctx, folders, stem):
+    for folder in folders:
+        for path in ctx.path(folder).readdir():
+            rest = path.basename[len(stem) + 4:]
+            if path.basename.startswith(stem + ".so.") and rest.isdigit():
+                return path.basename
+    return None
+
 def _system_cuda_impl(ctx):
     root = ctx.os.environ.get("CUDA_PATH", "/usr/local/cuda")
     ctx.file("WORKSPACE", "workspace(name = %r)\n" % ctx.name)
@@ -37,15 +61,21 @@ def _system_cuda_impl(ctx):
             ctx.symlink(root + "/" + folder, folder)
     if libraries:
         ctx.symlink(libraries[0], "lib")
-    ctx.file("toolkit.bzl", "HAS_HEADERS = %s\n" % has_headers)
+    found = {}
+    shared = ""
+    for name, (stem, deps) in _LIBRARIES.items():
+        file = _shared_library(ctx, libraries[:1], stem)
+        found[name] = file != None
+        shared += (_LIBRARY if file else _MISSING_LIBRARY).format(name = name, file = file or stem + ".so", deps = deps)
+    ctx.file("toolkit.bzl", "HAS_HEADERS = %s\nHAS_LIBRARIES = %s\n" % (has_headers, found))
     if is_complete:
-        ctx.file("BUILD.bazel", _COMPLETE)
+        ctx.file("BUILD.bazel", _COMPLETE + shared)
         return
     if not has_headers:
         # buildifier: disable=print
         print("CUDA: no include/cuda_runtime.h under %s: what needs the toolkit's headers is skipped (CUDA_PATH names another folder)" % root)
     message = "--config=cuda needs the CUDA toolkit: no bin/nvcc, include/cuda_runtime.h and libcudart_static.a under %s. Set CUDA_PATH." % root
-    ctx.file("BUILD.bazel", (_HEADERS_ONLY if has_headers else "package(default_visibility = [\"//visibility:public\"])\ncc_library(name = \"headers\")\n") + _MISSING % message)
+    ctx.file("BUILD.bazel", (_HEADERS_ONLY if has_headers else "package(default_visibility = [\"//visibility:public\"])\ncc_library(name = \"headers\")\n") + _MISSING % message + shared)
 
 system_cuda = repository_rule(
     implementation = _system_cuda_impl,

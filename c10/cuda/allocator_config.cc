@@ -161,7 +161,8 @@ AllocatorSettings parse_allocator_settings(std::string_view text) {
     if (colon == std::string_view::npos) bad_setting(text, "expected <option>:<value>, got '", entry, "'");
     const Option option{text, trimmed(entry.substr(0, colon)), trimmed(entry.substr(colon + 1))};
     if (option.value.empty()) bad_setting(text, option.name, " has no value");
-    if (option.value.find('[') != std::string_view::npos && !(option.value.front() == '[' && option.value.back() == ']'))
+    if (option.value.find('[') != std::string_view::npos &&
+        !(option.value.front() == '[' && option.value.back() == ']'))
       bad_setting(text, "expected one list in brackets, got '", option.value, "'");
     apply(option, settings);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
@@ -176,7 +177,8 @@ size_t roundup_to_power2_division(size_t size, size_t divisions) {
 }
 
 const AllocatorSettings& allocator_settings() {
-  if (const AllocatorSettings* settings = g_settings.load(std::memory_order_acquire)) [[likely]] return *settings;
+  if (const AllocatorSettings* settings = g_settings.load(std::memory_order_acquire)) [[likely]]
+    return *settings;
   std::lock_guard lock(g_mutex);
   if (const AllocatorSettings* settings = g_settings.load(std::memory_order_acquire)) return *settings;
   return put_in_force(from_environment());

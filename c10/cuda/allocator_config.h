@@ -55,7 +55,8 @@ struct AllocatorSettings {
   }
 };
 
-/// Reads options. Throws c10::ValueError, which names the option, for what is not among them or has another kind of value.
+/// Reads options. Throws c10::ValueError, which names the option, for what is not among them or has another kind of
+/// value.
 AllocatorSettings parse_allocator_settings(std::string_view text);
 
 /// `size` rounded up to the next of `divisions` equal steps between the powers of two around it: 1200 with 4 is 1280.
@@ -64,8 +65,8 @@ size_t roundup_to_power2_division(size_t size, size_t divisions);
 /// The options in force: those of the environment, or of the last setAllocatorSettings. The reference stays valid.
 const AllocatorSettings& allocator_settings();
 
-/// Puts other options in force, for segments and blocks that are made from now on. The backend of a program that has one stays:
-/// another is an error.
+/// Puts other options in force, for segments and blocks that are made from now on. The backend of a program that has
+/// one stays: another is an error.
 void setAllocatorSettings(const std::string& text);
 
 /// The options one by one, by the names of programs.

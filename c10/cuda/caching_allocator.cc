@@ -11,6 +11,7 @@
 #include "c10/cuda/exception.h"
 #include "c10/cuda/guard.h"
 #include "c10/cuda/guard_impl.h"
+#include "c10/cuda/peer_access.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
@@ -39,7 +40,9 @@ void register_free_memory_callback(std::unique_ptr<FreeMemoryCallback> callback)
 
 namespace CUDACachingAllocator {
 
-bool has_free_memory_callbacks() { return callbacks().has_any.load(std::memory_order_relaxed); }
+bool has_free_memory_callbacks() {
+  return callbacks().has_any.load(std::memory_order_relaxed);
+}
 
 bool run_free_memory_callbacks() {
   Callbacks& c = callbacks();
@@ -63,15 +66,21 @@ std::mutex& choosing() {
 // The caller holds choosing().
 CUDAAllocator* chosen() {
   if (CUDAAllocator* const allocator = g_allocator.load()) return allocator;
-  CUDAAllocator* const made =
-      allocator_settings().use_async_backend ? make_async_allocator() : make_native_allocator();
+  CUDAAllocator* const made = allocator_settings().use_async_backend ? make_async_allocator() : make_native_allocator();
   g_allocator.store(made, std::memory_order_release);
   return made;
 }
 
-void delete_by_current(void* data) { get()->raw_delete(data); }
+void delete_by_current(void* data) {
+  get()->raw_delete(data);
+}
 
-void record_stream(const DataPtr& data, CUDAStream stream) { get()->recordStream(data, stream); }
+void record_stream(const DataPtr& data, CUDAStream stream) {
+  get()->recordStream(data, stream);
+}
+void allow_access(DeviceIndex dev, DeviceIndex dev_to_access) {
+  get()->enablePeerAccess(dev, dev_to_access);
+}
 
 // What the core knows as the allocator of CUDA devices: which one it is, is decided when it is used first.
 struct Front final : c10::Allocator {
@@ -83,6 +92,7 @@ struct Front final : c10::Allocator {
 [[maybe_unused]] const bool g_registered = [] {
   SetAllocator(DeviceType::CUDA, new Front);
   set_record_stream(&record_stream);
+  set_enable_peer_access(&allow_access);
   return true;
 }();
 
@@ -93,7 +103,8 @@ struct Front final : c10::Allocator {
 }  // namespace
 
 CUDAAllocator* get() {
-  if (CUDAAllocator* const allocator = g_allocator.load(std::memory_order_acquire)) [[likely]] return allocator;
+  if (CUDAAllocator* const allocator = g_allocator.load(std::memory_order_acquire)) [[likely]]
+    return allocator;
   std::lock_guard lock(choosing());
   return chosen();
 }
@@ -106,9 +117,13 @@ void set(CUDAAllocator* allocator) {
   g_allocator.store(allocator, std::memory_order_release);
 }
 
-void recordStream(const DataPtr& ptr, CUDAStream stream) { get()->recordStream(ptr, stream); }
+void recordStream(const DataPtr& ptr, CUDAStream stream) {
+  get()->recordStream(ptr, stream);
+}
 
-DeleterFnPtr raw_deleter_of_current() { return &delete_by_current; }
+DeleterFnPtr raw_deleter_of_current() {
+  return &delete_by_current;
+}
 
 DataPtr allocate_data(CUDAAllocator& allocator, size_t bytes) {
   const DeviceIndex device = current_device();
@@ -122,16 +137,6 @@ void copy_on_current_stream(void* destination, const void* source, size_t bytes)
       cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, getCurrentCUDAStream().stream()));
 }
 
-void enable_peer_access(DeviceIndex device, DeviceIndex peer) {
-  const CUDAGuard guard(device);
-  const cudaError_t status = C10_CUDA_ERROR_HANDLED(cudaDeviceEnablePeerAccess(peer, 0));
-  if (status == cudaErrorPeerAccessAlreadyEnabled) {
-    C10_CUDA_CLEAR_ERROR();
-  } else {
-    C10_CUDA_CHECK(status);
-  }
-}
-
 cudaError_t copy_between_devices(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                  cudaStream_t stream, bool p2p_enabled) {
   if (p2p_enabled || to_device == from_device)
@@ -139,16 +144,24 @@ cudaError_t copy_between_devices(void* to, int to_device, const void* from, int 
   return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream);
 }
 
-int CUDAAllocator::getPoolUseCount(DeviceIndex, MempoolId_t) { unsupported(*this, "getPoolUseCount"); }
+int CUDAAllocator::getPoolUseCount(DeviceIndex, MempoolId_t) {
+  unsupported(*this, "getPoolUseCount");
+}
 void CUDAAllocator::createOrIncrefPool(DeviceIndex, MempoolId_t, CUDAAllocator*) {
   unsupported(*this, "createOrIncrefPool");
 }
-void CUDAAllocator::setUseOnOOM(DeviceIndex, MempoolId_t) { unsupported(*this, "setUseOnOOM"); }
-void CUDAAllocator::setNoSplit(DeviceIndex, MempoolId_t) { unsupported(*this, "setNoSplit"); }
+void CUDAAllocator::setUseOnOOM(DeviceIndex, MempoolId_t) {
+  unsupported(*this, "setUseOnOOM");
+}
+void CUDAAllocator::setNoSplit(DeviceIndex, MempoolId_t) {
+  unsupported(*this, "setNoSplit");
+}
 bool CUDAAllocator::checkPoolLiveAllocations(DeviceIndex, MempoolId_t, const std::unordered_set<void*>&) {
   unsupported(*this, "checkPoolLiveAllocations");
 }
-bool CUDAAllocator::isHistoryEnabled() { return false; }
+bool CUDAAllocator::isHistoryEnabled() {
+  return false;
+}
 
 }  // namespace CUDACachingAllocator
 }  // namespace c10::cuda

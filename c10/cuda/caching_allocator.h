@@ -1,5 +1,5 @@
-// Device memory that is kept for reuse. A block belongs to the stream that it was allocated for and is given out again on that stream
-// without waiting; a stream that uses a block of another says so with recordStream.
+// Device memory that is kept for reuse. A block belongs to the stream that it was allocated for and is given out again
+// on that stream without waiting; a stream that uses a block of another says so with recordStream.
 //
 //   void* p = c10::cuda::CUDACachingAllocator::raw_alloc(bytes);  // for the current stream of the current device
 //   c10::cuda::CUDACachingAllocator::raw_delete(p);
@@ -21,13 +21,15 @@
 #include <vector>
 
 #include "c10/core/device.h"
+#include "c10/cuda/stat.h"
+#include "c10/macros/macros.h"
 #include "c10/memory/allocator.h"
 
 namespace c10 {
 
 using CaptureId_t = unsigned long long;
-/// A pool of memory apart from the common one; {0, 0} is the common one. The first number is that of graphs, the second that of
-/// programs' own pools; one of them is 0.
+/// A pool of memory apart from the common one; {0, 0} is the common one. The first number is that of graphs, the second
+/// that of programs' own pools; one of them is 0.
 using MempoolId_t = std::pair<CaptureId_t, CaptureId_t>;
 
 struct MempoolIdHash {
@@ -43,26 +45,6 @@ struct GatheredContext {
 
 namespace CachingAllocator {
 
-/// A quantity over time; `peak` since resetPeakStats, `allocated` and `freed` summed up since resetAccumulatedStats.
-struct Stat {
-  int64_t current = 0;
-  int64_t peak = 0;
-  int64_t allocated = 0;
-  int64_t freed = 0;
-
-  void increase(size_t amount) {
-    current += static_cast<int64_t>(amount);
-    if (current > peak) peak = current;
-    allocated += static_cast<int64_t>(amount);
-  }
-  void decrease(size_t amount) {
-    current -= static_cast<int64_t>(amount);
-    freed += static_cast<int64_t>(amount);
-  }
-  void reset_accumulated() { allocated = freed = 0; }
-  void reset_peak() { peak = current; }
-};
-
 enum struct StatType : uint64_t { AGGREGATE = 0, SMALL_POOL = 1, LARGE_POOL = 2, NUM_TYPES = 3 };
 using StatTypes = std::array<bool, static_cast<size_t>(StatType::NUM_TYPES)>;
 /// Indexed by StatType.
@@ -74,8 +56,8 @@ namespace CachingDeviceAllocator {
 
 /// One device's statistics.
 struct DeviceStats {
-  /// Requests of the program; segments taken from CUDA; blocks that are in use or wait for a stream; free parts of segments that are
-  /// partly in use, which cannot be given back.
+  /// Requests of the program; segments taken from CUDA; blocks that are in use or wait for a stream; free parts of
+  /// segments that are partly in use, which cannot be given back.
   CachingAllocator::StatArray allocation;
   CachingAllocator::StatArray segment;
   CachingAllocator::StatArray active;
@@ -110,8 +92,8 @@ using c10::MempoolId_t;
 using c10::MempoolIdHash;
 class CUDAStream;
 
-/// Called when memory runs out, before cached memory is given back: it may free what it holds, and says whether it did. Must not
-/// throw.
+/// Called where no cached block fits, before more memory is taken from CUDA: it may free what it holds, and says
+/// whether it did. Must not throw.
 ///
 ///   struct DropPlans final : c10::FreeMemoryCallback { bool Execute() override { return plans.drop(); } };
 ///   REGISTER_FREE_MEMORY_CALLBACK("plans", DropPlans);
@@ -124,12 +106,12 @@ void register_free_memory_callback(std::unique_ptr<FreeMemoryCallback> callback)
 
 namespace CUDACachingAllocator {
 
+using c10::GatheredContext;
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 using c10::CachingAllocator::StatType;
 using c10::CachingAllocator::StatTypes;
 using c10::CachingDeviceAllocator::DeviceStats;
-using c10::GatheredContext;
 
 /// Requests of up to 1 MiB come from segments of 2 MiB, those below 10 MiB from segments of 20 MiB.
 inline constexpr size_t kMinBlockSize = 512;
@@ -240,7 +222,8 @@ struct SnapshotInfo {
   AllocatorConfigInfo config_metadata;
 };
 
-/// What setCheckpointPoolState did: pointers that are no longer allocated, and new allocations whose owner is the caller.
+/// What setCheckpointPoolState did: pointers that are no longer allocated, and new allocations whose owner is the
+/// caller.
 struct CheckpointDelta {
   std::vector<void*> ptrs_freed;
   std::vector<c10::DataPtr> dataptrs_allocd;
@@ -259,8 +242,8 @@ struct ShareableHandle {
   std::string handle;
 };
 
-/// What a CUDA allocator is. Unless they say otherwise, functions may be called from any thread, throw c10::Error for bad arguments
-/// before anything changes, and for a failing CUDA call with its text.
+/// What a CUDA allocator is. Unless they say otherwise, functions may be called from any thread, throw c10::Error for
+/// bad arguments before anything changes, and for a failing CUDA call with its text.
 class CUDAAllocator : public c10::Allocator {
  public:
   /// `nbytes` for the current stream of the current device; null for 0. Throws OutOfMemoryError.
@@ -283,8 +266,8 @@ class CUDAAllocator : public c10::Allocator {
   virtual void cacheInfo(c10::DeviceIndex device, size_t* largestBlock) = 0;
   /// The start of the segment that `ptr` lies in, and its size.
   virtual void* getBaseAllocation(void* ptr, size_t* size) = 0;
-  /// The memory is used by `stream`, too: freed, it is not given out again before what is now on that stream is done. Ignored for
-  /// null and for memory of other owners.
+  /// The memory is used by `stream`, too: freed, it is not given out again before what is now on that stream is done.
+  /// Ignored for null and for memory of other owners.
   virtual void recordStream(const c10::DataPtr& ptr, CUDAStream stream) = 0;
   virtual DeviceStats getDeviceStats(c10::DeviceIndex device) = 0;
   virtual void resetAccumulatedStats(c10::DeviceIndex device) = 0;
@@ -293,8 +276,9 @@ class CUDAAllocator : public c10::Allocator {
   virtual SnapshotInfo snapshot(MempoolId_t mempool_id = {0, 0}) = 0;
 
   // --- pools ---
-  /// From now on allocations for streams that `filter` accepts come from the pool, which is made if it does not exist. The pool is
-  /// used once more until releasePool. While work is captured into graphs the filter says which streams take part.
+  /// From now on allocations for streams that `filter` accepts come from the pool, which is made if it does not exist.
+  /// The pool is used once more until releasePool. While work is captured into graphs the filter says which streams
+  /// take part.
   virtual void beginAllocateToPool(c10::DeviceIndex device, MempoolId_t mempool_id,
                                    std::function<bool(cudaStream_t)> filter) = 0;
   virtual void endAllocateToPool(c10::DeviceIndex device, MempoolId_t mempool_id) = 0;
@@ -324,8 +308,8 @@ class CUDAAllocator : public c10::Allocator {
 
   // --- history ---
   virtual bool isHistoryEnabled();
-  /// Starts or ends recording. Of events the last `alloc_trace_max_entries` a device are kept; `context_recorder` is called for
-  /// those that `when` names.
+  /// Starts or ends recording. Of events the last `alloc_trace_max_entries` a device are kept; `context_recorder` is
+  /// called for those that `when` names.
   virtual void recordHistory(bool enabled, CreateContextFn context_recorder, size_t alloc_trace_max_entries,
                              RecordContext when, bool clearHistory = false) = 0;
   virtual void recordAnnotation(const std::vector<std::pair<std::string, std::string>>& /*metadata*/) {}
@@ -348,24 +332,52 @@ CUDAAllocator* get();
 void set(CUDAAllocator* allocator);
 
 // The functions of get() by the names of programs.
-inline void* raw_alloc(size_t nbytes) { return get()->raw_alloc(nbytes); }
+inline void* raw_alloc(size_t nbytes) {
+  return get()->raw_alloc(nbytes);
+}
 inline void* raw_alloc_with_stream(size_t nbytes, cudaStream_t stream) {
   return get()->raw_alloc_with_stream(nbytes, stream);
 }
-inline void raw_delete(void* ptr) { get()->raw_delete(ptr); }
-inline void init(int device_count) { get()->init(device_count); }
-inline double getMemoryFraction(c10::DeviceIndex device) { return get()->getMemoryFraction(device); }
-inline void setMemoryFraction(double fraction, c10::DeviceIndex device) { get()->setMemoryFraction(fraction, device); }
-inline void emptyCache(MempoolId_t mempool_id = {0, 0}) { get()->emptyCache(mempool_id); }
-inline void enable(bool value) { get()->enable(value); }
-inline bool isEnabled() { return get()->isEnabled(); }
-inline void cacheInfo(c10::DeviceIndex device, size_t* largestBlock) { get()->cacheInfo(device, largestBlock); }
-inline void* getBaseAllocation(void* ptr, size_t* size) { return get()->getBaseAllocation(ptr, size); }
+inline void raw_delete(void* ptr) {
+  get()->raw_delete(ptr);
+}
+inline void init(int device_count) {
+  get()->init(device_count);
+}
+inline double getMemoryFraction(c10::DeviceIndex device) {
+  return get()->getMemoryFraction(device);
+}
+inline void setMemoryFraction(double fraction, c10::DeviceIndex device) {
+  get()->setMemoryFraction(fraction, device);
+}
+inline void emptyCache(MempoolId_t mempool_id = {0, 0}) {
+  get()->emptyCache(mempool_id);
+}
+inline void enable(bool value) {
+  get()->enable(value);
+}
+inline bool isEnabled() {
+  return get()->isEnabled();
+}
+inline void cacheInfo(c10::DeviceIndex device, size_t* largestBlock) {
+  get()->cacheInfo(device, largestBlock);
+}
+inline void* getBaseAllocation(void* ptr, size_t* size) {
+  return get()->getBaseAllocation(ptr, size);
+}
 void recordStream(const c10::DataPtr& ptr, CUDAStream stream);
-inline DeviceStats getDeviceStats(c10::DeviceIndex device) { return get()->getDeviceStats(device); }
-inline void resetAccumulatedStats(c10::DeviceIndex device) { get()->resetAccumulatedStats(device); }
-inline void resetPeakStats(c10::DeviceIndex device) { get()->resetPeakStats(device); }
-inline SnapshotInfo snapshot(MempoolId_t mempool_id = {0, 0}) { return get()->snapshot(mempool_id); }
+inline DeviceStats getDeviceStats(c10::DeviceIndex device) {
+  return get()->getDeviceStats(device);
+}
+inline void resetAccumulatedStats(c10::DeviceIndex device) {
+  get()->resetAccumulatedStats(device);
+}
+inline void resetPeakStats(c10::DeviceIndex device) {
+  get()->resetPeakStats(device);
+}
+inline SnapshotInfo snapshot(MempoolId_t mempool_id = {0, 0}) {
+  return get()->snapshot(mempool_id);
+}
 inline std::shared_ptr<AllocatorState> getCheckpointState(c10::DeviceIndex device, MempoolId_t id) {
   return get()->getCheckpointState(device, id);
 }
@@ -379,22 +391,34 @@ inline void beginAllocateToPool(c10::DeviceIndex device, MempoolId_t mempool_id,
 inline void endAllocateToPool(c10::DeviceIndex device, MempoolId_t mempool_id) {
   get()->endAllocateToPool(device, mempool_id);
 }
-inline void releasePool(c10::DeviceIndex device, MempoolId_t mempool_id) { get()->releasePool(device, mempool_id); }
+inline void releasePool(c10::DeviceIndex device, MempoolId_t mempool_id) {
+  get()->releasePool(device, mempool_id);
+}
 inline int getPoolUseCount(c10::DeviceIndex device, MempoolId_t mempool_id) {
   return get()->getPoolUseCount(device, mempool_id);
 }
 inline void createOrIncrefPool(c10::DeviceIndex device, MempoolId_t mempool_id, CUDAAllocator* allocator = nullptr) {
   get()->createOrIncrefPool(device, mempool_id, allocator);
 }
-inline void setUseOnOOM(c10::DeviceIndex device, MempoolId_t mempool_id) { get()->setUseOnOOM(device, mempool_id); }
-inline void setNoSplit(c10::DeviceIndex device, MempoolId_t mempool_id) { get()->setNoSplit(device, mempool_id); }
+inline void setUseOnOOM(c10::DeviceIndex device, MempoolId_t mempool_id) {
+  get()->setUseOnOOM(device, mempool_id);
+}
+inline void setNoSplit(c10::DeviceIndex device, MempoolId_t mempool_id) {
+  get()->setNoSplit(device, mempool_id);
+}
 inline bool checkPoolLiveAllocations(c10::DeviceIndex device, MempoolId_t mempool_id,
                                      const std::unordered_set<void*>& expected_live_allocations) {
   return get()->checkPoolLiveAllocations(device, mempool_id, expected_live_allocations);
 }
-inline ShareableHandle shareIpcHandle(void* ptr) { return get()->shareIpcHandle(ptr); }
-inline std::shared_ptr<void> getIpcDevPtr(std::string handle) { return get()->getIpcDevPtr(std::move(handle)); }
-inline bool isHistoryEnabled() { return get()->isHistoryEnabled(); }
+inline ShareableHandle shareIpcHandle(void* ptr) {
+  return get()->shareIpcHandle(ptr);
+}
+inline std::shared_ptr<void> getIpcDevPtr(std::string handle) {
+  return get()->getIpcDevPtr(std::move(handle));
+}
+inline bool isHistoryEnabled() {
+  return get()->isHistoryEnabled();
+}
 inline void recordHistory(bool enabled, CreateContextFn context_recorder, size_t alloc_trace_max_entries,
                           RecordContext when, bool clearHistory = false) {
   get()->recordHistory(enabled, context_recorder, alloc_trace_max_entries, when, clearHistory);
@@ -402,10 +426,18 @@ inline void recordHistory(bool enabled, CreateContextFn context_recorder, size_t
 inline void recordAnnotation(const std::vector<std::pair<std::string, std::string>>& metadata) {
   get()->recordAnnotation(metadata);
 }
-inline void pushCompileContext(std::string& context) { get()->pushCompileContext(context); }
-inline void popCompileContext() { get()->popCompileContext(); }
-inline void setUserMetadata(const std::string& metadata) { get()->setUserMetadata(metadata); }
-inline std::string getUserMetadata() { return get()->getUserMetadata(); }
+inline void pushCompileContext(std::string& context) {
+  get()->pushCompileContext(context);
+}
+inline void popCompileContext() {
+  get()->popCompileContext();
+}
+inline void setUserMetadata(const std::string& metadata) {
+  get()->setUserMetadata(metadata);
+}
+inline std::string getUserMetadata() {
+  return get()->getUserMetadata();
+}
 inline void attachOutOfMemoryObserver(OutOfMemoryObserver observer) {
   get()->attachOutOfMemoryObserver(std::move(observer));
 }
@@ -419,15 +451,18 @@ inline cudaError_t memcpyAsync(void* dst, int dst_device, const void* src, int s
                                cudaStream_t stream, bool p2p_enabled) {
   return get()->memcpyAsync(dst, dst_device, src, src_device, count, stream, p2p_enabled);
 }
-inline std::string name() { return get()->name(); }
+inline std::string name() {
+  return get()->name();
+}
 
 }  // namespace CUDACachingAllocator
 
-/// A pool of memory of the current device: allocations between beginAllocateToPool and endAllocateToPool, or under a MemPoolContext,
-/// come from it. Its memory goes back when it is destroyed; blocks that are still in use then, when they are freed.
+/// A pool of memory of the current device: allocations between beginAllocateToPool and endAllocateToPool, or under a
+/// MemPoolContext, come from it. Its memory goes back to CUDA when it is destroyed; of blocks that are in use then,
+/// with the first emptyCache after they are freed.
 struct MemPool {
-  /// `allocator` provides segments, null: CUDA does. With `use_on_oom` any allocation may take free memory of the pool where there is
-  /// no other; with `no_split` every allocation has a segment of its own.
+  /// `allocator` provides segments, null: CUDA does. With `use_on_oom` any allocation may take free memory of the pool
+  /// where there is no other; with `no_split` every allocation has a segment of its own.
   MemPool(CUDACachingAllocator::CUDAAllocator* allocator = nullptr, bool is_user_created = true,
           bool use_on_oom = false, bool no_split = false);
   MemPool(const MemPool&) = delete;
@@ -473,10 +508,10 @@ using cuda::FreeMemoryCallback;
 }
 
 /// Registers an object of `Callback` before main. `name` is for readers.
-#define REGISTER_FREE_MEMORY_CALLBACK(name, Callback)                             \
-  [[maybe_unused]] static const bool kd_free_memory_callback_##Callback = [] {    \
-    ::c10::cuda::register_free_memory_callback(std::make_unique<Callback>());     \
-    return true;                                                                  \
+#define REGISTER_FREE_MEMORY_CALLBACK(name, Callback)                                        \
+  [[maybe_unused]] static const bool C10_ANONYMOUS_VARIABLE(kd_free_memory_callback_) = [] { \
+    ::c10::cuda::register_free_memory_callback(std::make_unique<Callback>());                \
+    return true;                                                                             \
   }()
 
 namespace at::cuda {

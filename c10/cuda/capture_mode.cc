@@ -11,4 +11,12 @@ CaptureStatus capture_status(const CUDAStream& stream) {
   return static_cast<CaptureStatus>(status);
 }
 
+std::optional<unsigned long long> capture_id(const CUDAStream& stream) {
+  const CUDAGuard guard(stream.device_index());
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+  C10_CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr, nullptr));
+  return status == cudaStreamCaptureStatusActive ? std::optional(id) : std::nullopt;
+}
+
 }  // namespace c10::cuda

@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <optional>
+
 #include "c10/cuda/exception.h"
 #include "c10/cuda/stream.h"
 
@@ -31,6 +33,9 @@ enum class CaptureStatus : int {
 
 /// Whether work put on a stream is captured.
 CaptureStatus capture_status(const CUDAStream& stream);
+/// The number of the capture that work put on a stream goes to; none where it is not captured, or the capture has
+/// failed.
+std::optional<unsigned long long> capture_id(const CUDAStream& stream);
 /// Of the calling thread's current stream. Makes a context where there is none.
 inline CaptureStatus currentStreamCaptureStatusMayInitCtx() {
   return capture_status(getCurrentCUDAStream());

@@ -1,5 +1,7 @@
 #include "c10/cuda/device.h"
 
+#include <cuda.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -25,7 +27,7 @@ void check_device(const char* what, DeviceIndex device) {
 }
 
 // The driver's own function, which the runtime has no counterpart of.
-using PrimaryContextState = int (*)(int device, unsigned* flags, int* active);
+using PrimaryContextState = CUresult (*)(CUdevice device, unsigned* flags, int* active);
 PrimaryContextState primary_context_state() {
   static const PrimaryContextState function = [] {
     void* entry = nullptr;
@@ -111,7 +113,7 @@ void RestoreDevice(DeviceIndex device) noexcept {
     const cudaError_t status = C10_CUDA_ERROR_HANDLED(MaybeSetDevice(device));
     if (status == cudaSuccess) return;
     t_target = device;
-    C10_CUDA_CHECK_WARN(status);
+    warn_cuda_error(status, "cudaSetDevice", __FILE__, __LINE__);
   } catch (...) {  // a warning handler's
   }
 }
@@ -147,7 +149,6 @@ void set_device(DeviceIndex device, bool force) {
 void device_synchronize() {
   device_count_ensure_non_zero();
   SetTargetDevice();
-  warn_or_error_on_sync();
   C10_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
@@ -158,7 +159,7 @@ bool hasPrimaryContext(DeviceIndex device_index) {
   unsigned flags = 0;
   int active = 0;
   // The driver's numbers of devices are the runtime's. CUDA_ERROR_NOT_INITIALIZED means that nobody has a context.
-  return state(device_index, &flags, &active) == 0 && active != 0;
+  return state(device_index, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
 std::optional<DeviceIndex> getDeviceIndexWithPrimaryContext() {
@@ -265,13 +266,22 @@ std::string get_device_uuid(DeviceIndex device) {
   return text;
 }
 
+c10::Device getDeviceFromPtr(const void* data) {
+  c10::cuda::device_count_ensure_non_zero();
+  cudaPointerAttributes attributes{};
+  C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
+  TORCH_CHECK(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged,
+              "The specified pointer resides on host memory and is not registered with any CUDA device.");
+  return {c10::kCUDA, static_cast<DeviceIndex>(attributes.device)};
+}
+
 std::pair<size_t, size_t> mem_get_info(DeviceIndex device) {
   const DeviceIndex index = index_or_current("mem_get_info", device);
   const DeviceIndex before = c10::cuda::ExchangeDevice(index);
   size_t free = 0, total = 0;
   const cudaError_t status = cudaMemGetInfo(&free, &total);
   c10::cuda::RestoreDevice(before);
-  C10_CUDA_CHECK(status);
+  c10::cuda::check_status(status, "cudaMemGetInfo");
   return {free, total};
 }
 

@@ -32,7 +32,8 @@ DeviceIndex current_device();
 /// Makes `device` the calling thread's device; throws c10::Error where it does not exist. `force` asks the driver even
 /// if the device is the current one.
 void set_device(DeviceIndex device, bool force = false);
-/// Waits until all work submitted to the current device is done.
+/// Waits until all work submitted to the current device is done. Nobody does that without meaning it: it is no
+/// synchronizing call for warn_or_error_on_sync().
 void device_synchronize();
 
 /// The statuses of the same without checks: a count of 0 is a success only where the driver says so.
@@ -87,6 +88,9 @@ bool canDeviceAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer_device);
 std::string get_device_name(c10::DeviceIndex device = -1);
 std::pair<int, int> get_device_capability(c10::DeviceIndex device = -1);
 std::string get_device_uuid(c10::DeviceIndex device = -1);
+/// The device that memory is on. Throws c10::Error for memory of the host.
+c10::Device getDeviceFromPtr(const void* data);
+
 /// {free, total} bytes of a device's memory, as the driver counts them for all processes.
 std::pair<size_t, size_t> mem_get_info(c10::DeviceIndex device = -1);
 

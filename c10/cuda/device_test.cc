@@ -79,6 +79,7 @@ TEST(CudaDevice, CountsMemory) {
     EXPECT_GT(free, 0u);
     EXPECT_LE(free, total);
     EXPECT_EQ(current_device(), 0);
+    set_device(0);
     void* memory = nullptr;
     C10_CUDA_CHECK(cudaMalloc(&memory, 4 << 20));
     EXPECT_LE(at::cuda::mem_get_info(0).first + (4 << 20), total);
@@ -89,22 +90,71 @@ TEST(CudaDevice, CountsMemory) {
 
 TEST(CudaDevice, HasContextsWhereItWasUsed) {
   in_all_orders([] {
-    set_device(0);
+    const auto last = static_cast<DeviceIndex>(device_count() - 1);
+    set_device(0, /*force=*/true);
     EXPECT_TRUE(hasPrimaryContext(0));
     EXPECT_EQ(getDeviceIndexWithPrimaryContext(), DeviceIndex{0});
     EXPECT_THROW(hasPrimaryContext(100), c10::Error);
+    std::thread([last] {
+      set_device(last, /*force=*/true);
+      EXPECT_TRUE(hasPrimaryContext(last));
+      EXPECT_EQ(getDeviceIndexWithPrimaryContext(), last);
+    }).join();
+  });
+}
+
+// Who comes back to a device that nobody uses makes no context there.
+TEST(CudaDevice, MakesNoContextOnTheWayBack) {
+  in_all_orders([] {
+    const auto last = static_cast<DeviceIndex>(device_count() - 1);
+    if (last == 0) return;
+    EXPECT_EQ(getDeviceIndexWithPrimaryContext(), std::nullopt);
+    EXPECT_EQ(ExchangeDevice(last), 0);
+    EXPECT_EQ(MaybeExchangeDevice(0), last);
+    EXPECT_FALSE(hasPrimaryContext(0));
+    EXPECT_EQ(current_device(), 0);
+    int device = -1;
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    EXPECT_EQ(device, last);
+    // The thread's device is 0 all the same, and work on it goes there.
+    EXPECT_EQ(ExchangeDevice(0), 0);
+    EXPECT_TRUE(hasPrimaryContext(0));
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    EXPECT_EQ(device, 0);
+    // With a context there is nothing to avoid.
+    set_device(last);
+    EXPECT_EQ(MaybeExchangeDevice(0), last);
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    EXPECT_EQ(device, 0);
+  });
+}
+
+TEST(CudaDevice, IsRestored) {
+  in_all_orders([] {
+    const auto last = static_cast<DeviceIndex>(device_count() - 1);
+    set_device(last);
+    RestoreDevice(0);
+    EXPECT_EQ(current_device(), 0);
+    SetTargetDevice();
+    int device = -1;
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    EXPECT_EQ(device, 0);
+    RestoreDevice(100);  // nothing
+    RestoreDevice(-1);
+    EXPECT_EQ(current_device(), 0);
   });
 }
 
 TEST(CudaDevice, WarnsOfOrRefusesWaiting) {
   in_all_orders([] {
     const testing::Warnings warnings;
-    device_synchronize();
+    stream_synchronize(nullptr);
     EXPECT_TRUE(warnings.texts.empty());
     warning_state().set_sync_debug_mode(SyncDebugMode::L_WARN);
     device_synchronize();
+    EXPECT_TRUE(warnings.texts.empty());
     stream_synchronize(nullptr);
-    EXPECT_EQ(warnings.texts, std::vector<std::string>(2, "called a synchronizing CUDA operation"));
+    EXPECT_EQ(warnings.texts, std::vector<std::string>{"called a synchronizing CUDA operation"});
     warning_state().set_sync_debug_mode(SyncDebugMode::L_ERROR);
     int from = 1, to = 0;
     EXPECT_EQ(message_of([&] { memcpy_and_sync(&to, &from, sizeof(int), cudaMemcpyHostToHost, nullptr); }),

@@ -8,16 +8,16 @@
 #include "c10/cuda/guard.h"
 #include "c10/util/exception.h"
 
-namespace at::cuda {
+namespace c10::cuda {
 namespace {
 
 bool is_captured(const CUDAStream& stream) {
-  return c10::cuda::capture_status(stream) == c10::cuda::CaptureStatus::Active;
+  return capture_status(stream) == CaptureStatus::Active;
 }
 
 }  // namespace
 
-CUDAEvent::CUDAEvent(c10::DeviceIndex device_index, const cudaIpcEventHandle_t* handle)
+CUDAEvent::CUDAEvent(DeviceIndex device_index, const cudaIpcEventHandle_t* handle)
     : flags_(cudaEventDisableTiming | cudaEventInterprocess), device_index_(device_index), was_recorded_(true) {
   TORCH_CHECK(handle != nullptr, "CUDAEvent: expected another process's event handle, got null");
   const CUDAGuard guard(device_index);
@@ -25,11 +25,11 @@ CUDAEvent::CUDAEvent(c10::DeviceIndex device_index, const cudaIpcEventHandle_t* 
 }
 
 CUDAEvent::~CUDAEvent() {
-  if (isCreated()) c10::cuda::destroy_event(event_, device_index_);
+  if (isCreated()) destroy_event(event_, device_index_);
 }
 
 bool CUDAEvent::query() const {
-  return !isCreated() || c10::cuda::query_event(event_);
+  return !isCreated() || query_event(event_);
 }
 
 void CUDAEvent::record(const CUDAStream& stream) {
@@ -37,14 +37,14 @@ void CUDAEvent::record(const CUDAStream& stream) {
   TORCH_CHECK(device_index_ == stream.device_index(), "CUDAEvent::record: the event is of device ",
               static_cast<int>(device_index_), " and cannot be recorded on ", stream.unwrap());
   const bool as_node = external_ && is_captured(stream);
-  c10::cuda::record_event(event_, stream, as_node ? cudaEventRecordExternal : cudaEventRecordDefault);
+  record_event(event_, stream, as_node ? cudaEventRecordExternal : cudaEventRecordDefault);
   was_recorded_ = true;
 }
 
 void CUDAEvent::block(const CUDAStream& stream) const {
   if (!isCreated()) return;
   const bool as_node = external_ && is_captured(stream);
-  c10::cuda::block_on_event(event_, stream, as_node ? cudaEventWaitExternal : cudaEventWaitDefault);
+  block_on_event(event_, stream, as_node ? cudaEventWaitExternal : cudaEventWaitDefault);
 }
 
 float CUDAEvent::elapsed_time(const CUDAEvent& other) const {
@@ -55,22 +55,22 @@ float CUDAEvent::elapsed_time(const CUDAEvent& other) const {
   TORCH_CHECK(device_index_ == other.device_index_, "CUDAEvent::elapsed_time: the events are of devices ",
               static_cast<int>(device_index_), " and ", static_cast<int>(other.device_index_));
   TORCH_CHECK(query() && other.query(), "Both events must be completed before calculating elapsed time.");
-  return c10::cuda::event_elapsed_time(event_, other.event_, device_index_);
+  return event_elapsed_time(event_, other.event_, device_index_);
 }
 
 void CUDAEvent::synchronize() const {
-  if (isCreated()) c10::cuda::synchronize_event(event_);
+  if (isCreated()) synchronize_event(event_);
 }
 
 void CUDAEvent::ipc_handle(cudaIpcEventHandle_t* handle) {
   TORCH_CHECK(handle != nullptr, "CUDAEvent::ipc_handle: there is no place for the handle");
-  if (!isCreated()) create(c10::cuda::getCurrentCUDAStream().device_index());
+  if (!isCreated()) create(getCurrentCUDAStream().device_index());
   const CUDAGuard guard(device_index_);
   C10_CUDA_CHECK(cudaIpcGetEventHandle(handle, event_));
 }
 
-void CUDAEvent::create(c10::DeviceIndex device_index) {
-  event_ = c10::cuda::create_event(device_index, flags_);
+void CUDAEvent::create(DeviceIndex device_index) {
+  event_ = create_event(device_index, flags_);
   device_index_ = device_index;
 }
 
@@ -82,4 +82,4 @@ void CUDAEvent::swap(CUDAEvent& other) noexcept {
   std::swap(external_, other.external_);
 }
 
-}  // namespace at::cuda
+}  // namespace c10::cuda

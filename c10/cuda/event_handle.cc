@@ -30,11 +30,7 @@ cudaEvent_t create_event(DeviceIndex device, unsigned flags) {
 }
 
 void destroy_event(cudaEvent_t event, DeviceIndex device) noexcept {
-  OptionalCUDAGuard guard;
-  try {
-    guard.set_index(device);  // so that the call makes no context elsewhere; it needs none
-  } catch (...) {
-  }
+  const ReleaseGuard guard(device);  // so that the call makes no context elsewhere
   try {
     C10_CUDA_CHECK_WARN(cudaEventDestroy(event));
   } catch (...) {  // a warning handler's
@@ -57,12 +53,11 @@ bool query_event(cudaEvent_t event) {
     C10_CUDA_CLEAR_ERROR();
     return false;
   }
-  C10_CUDA_CHECK(status);
+  check_status(status, "cudaEventQuery");
   return true;
 }
 
 void synchronize_event(cudaEvent_t event) {
-  warn_or_error_on_sync();
   C10_CUDA_CHECK(cudaEventSynchronize(event));
 }
 

@@ -16,7 +16,7 @@ void record_event(cudaEvent_t event, const CUDAStream& stream, unsigned flags = 
 void block_on_event(cudaEvent_t event, const CUDAStream& stream, unsigned flags = cudaEventWaitDefault);
 /// Whether the work in front of the event is done.
 bool query_event(cudaEvent_t event);
-/// Waits for it. Counts as a synchronizing call (warn_or_error_on_sync).
+/// Waits for it.
 void synchronize_event(cudaEvent_t event);
 /// Milliseconds between two events of one device that took times.
 float event_elapsed_time(cudaEvent_t first, cudaEvent_t second, DeviceIndex device);

@@ -30,6 +30,11 @@ namespace cuda {
 [[noreturn]] C10_COLD void throw_cuda_error(cudaError_t status, const char* call, const char* file, int line);
 /// The same as a warning ("CUDA warning: ...").
 C10_COLD void warn_cuda_error(cudaError_t status, const char* call, const char* file, int line);
+/// Throws for a status that was kept, of `call`.
+inline void check_status(cudaError_t status, const char* call, const char* file = __builtin_FILE(),
+                         int line = __builtin_LINE()) {
+  if (C10_UNLIKELY(status != cudaSuccess)) throw_cuda_error(status, call, file, line);
+}
 /// The error of a launch, with the names of kernel and stream.
 [[noreturn]] C10_COLD void throw_launch_error(cudaError_t status, const char* kernel, cudaStream_t stream,
                                               const char* file, int line);
@@ -70,6 +75,9 @@ std::mutex* getFreeMutex();
 
 /// The status of a call whose failure the code around handles; who does so calls C10_CUDA_CLEAR_ERROR().
 #define C10_CUDA_ERROR_HANDLED(call) (call)
+
+/// libtorch's name of C10_CUDA_CHECK.
+#define AT_CUDA_CHECK(call) C10_CUDA_CHECK(call)
 
 /// Makes a call whose failure does not matter.
 #define C10_CUDA_IGNORE_ERROR(call)                                                   \

@@ -59,6 +59,21 @@ void manual_seed_all(uint64_t seed) {
   for (DeviceIndex device = 0; device < device_count(); ++device) seed_device(hooks(), device, seed);
 }
 
+void seed() {
+  manual_seed(c10::detail::getNonDeterministicRandom());
+}
+
+void seed_all() {
+  manual_seed_all(c10::detail::getNonDeterministicRandom());
+}
+
+uint64_t initial_seed() {
+  const CUDAHooks& cuda = hooks();
+  at::Generator generator = cuda.getDefaultGenerator(cuda.getCurrentDevice());
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.current_seed();
+}
+
 void synchronize(int64_t device_index) {
   const auto& cuda = guard_impl();
   TORCH_CHECK(device_index < device_count(), "Device index out of range: ", device_index);

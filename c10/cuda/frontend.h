@@ -38,6 +38,12 @@ void init();
 void manual_seed(uint64_t seed);
 void manual_seed_all(uint64_t seed);
 
+/// The same with a seed of the operating system's, one for all devices.
+void seed();
+void seed_all();
+/// The current device's generator's seed.
+uint64_t initial_seed();
+
 /// Waits for all work of a device.
 void synchronize(int64_t device_index = -1);
 

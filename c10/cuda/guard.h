@@ -114,6 +114,20 @@ class CUDAMultiStreamGuard {
   c10::impl::InlineMultiStreamGuard<impl::CUDAGuardImpl> guard_;
 };
 
+/// A guard for what gives things back: where the device cannot be set, that is done on the current one.
+class ReleaseGuard {
+ public:
+  explicit ReleaseGuard(DeviceIndex device_index) noexcept {
+    try {
+      guard_.set_index(device_index);
+    } catch (...) {  // the call behind it needs no device, or fails by itself
+    }
+  }
+
+ private:
+  OptionalCUDAGuard guard_;
+};
+
 }  // namespace c10::cuda
 
 namespace at::cuda {

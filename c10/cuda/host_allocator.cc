@@ -89,8 +89,12 @@ void* make_memory(size_t size, const PinnedMemoryOptions& options, cudaError_t& 
 }
 
 void give_back(const Block& block) noexcept {
+  std::optional<CUDAStreamCaptureModeGuard> capture;
   try {
-    const CUDAStreamCaptureModeGuard capture(cudaStreamCaptureModeRelaxed);
+    capture.emplace(cudaStreamCaptureModeRelaxed);
+  } catch (...) {  // then the call may end a capture; to keep the memory for ever would be worse
+  }
+  try {
     if (!block.is_registered) {
       C10_CUDA_CHECK_WARN(cudaFreeHost(block.data));
       return;
@@ -224,7 +228,7 @@ class CachingHostAllocator final : public HostAllocator {
     TORCH_CHECK_WITH(OutOfMemoryError, status != cudaErrorMemoryAllocation, "CUDA error: ", cudaGetErrorString(status),
                      " (", cudaGetErrorName(status), "): pinned host memory of ", asked, " bytes, rounded up to ",
                      block->size(), ", cannot be allocated");
-    C10_CUDA_CHECK(status);
+    c10::cuda::check_status(status, options.use_cuda_host_register ? "cudaHostRegister" : "cudaHostAlloc");
     std::lock_guard lock(mutex_);
     Block* made = block.get();
     try {
@@ -386,7 +390,7 @@ bool is_pinned_ptr(const void* data) {
     C10_CUDA_CLEAR_ERROR();
     return false;
   }
-  C10_CUDA_CHECK(status);
+  c10::cuda::check_status(status, "cudaPointerGetAttributes");
   return attributes.type == cudaMemoryTypeHost;
 }
 

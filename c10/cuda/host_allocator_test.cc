@@ -63,7 +63,7 @@ TEST(PinnedMemory, WaitsForTheStreamsThatUseIt) {
     constexpr size_t kBytes = 1 << 16;
     const Memory from(kBytes), to(kBytes);
     const CUDAStream stream = getStreamFromPool();
-    C10_CUDA_CHECK(cudaMemset(from.data, 5, kBytes));
+    C10_CUDA_CHECK(cudaMemsetAsync(from.data, 5, kBytes, stream));
     DataPtr staging = HostAlloc(kBytes);
     void* const address = staging.get();
     C10_CUDA_CHECK(cudaMemcpyAsync(address, from.data, kBytes, cudaMemcpyDefault, stream));
@@ -216,6 +216,31 @@ TEST(PinnedMemory, RunsOutWithAnError) {
 }
 
 #ifdef KD_CUDA_ON_HOST
+// CUDA has no memory until the cache is given back.
+TEST(PinnedMemory, IsTriedAgain) {
+  testing::in_own_process([] {
+    cuda_standin::reset();
+    ASSERT_GT(device_count(), 0);
+    for (const bool registered : {false, true}) {
+      at::cuda::set_pinned_memory_options({.use_cuda_host_register = registered});
+      const std::string call = registered ? "cudaHostRegister" : "cudaHostAlloc";
+      bool found = false;
+      for (int64_t n = 0; n < 40; ++n) {
+        cuda_standin::reset({.fail_call = n, .fail_releases = false});
+        try {
+          EXPECT_NE(HostAlloc(64).get(), nullptr);
+          EXPECT_EQ(last_launch_status(), cudaSuccess);
+          found |= cuda_standin::failed_call() == call;
+        } catch (const Error& e) {
+          EXPECT_NE(cuda_standin::failed_call(), call) << e.what();
+        }
+        CachingHostAllocator_emptyCache();
+      }
+      EXPECT_TRUE(found) << call;
+    }
+  });
+}
+
 // The block of a graph belongs to it: each replay writes there.
 TEST(PinnedMemory, OfCapturedWorkStays) {
   in_all_orders([] {
@@ -319,9 +344,21 @@ TEST(PinnedMemory, FailsCleanly) {
     const auto last = static_cast<DeviceIndex>(device_count_ensure_non_zero() - 1);
     const CUDAStream stream = getStreamFromPool(false, last);
     DataPtr block = HostAlloc(4096);
-    EXPECT_TRUE(CachingHostAllocator_recordEvent(block.get(), nullptr, stream));
-    block.clear();
-    stream.synchronize();
+    {
+      const CUDAGuard guard(last);
+      const Memory memory(4096);
+      std::memset(block.get(), 7, 4096);
+      C10_CUDA_CHECK(cudaMemcpyAsync(memory.data, block.get(), 4096, cudaMemcpyDefault, stream));
+      EXPECT_TRUE(CachingHostAllocator_recordEvent(block.get(), nullptr, stream));
+      block.clear();
+      // Without an event, the block comes back when the stream is done.
+      const DataPtr other = HostAlloc(4096);
+      std::memset(other.get(), 8, 4096);
+      unsigned char values[4096];
+      C10_CUDA_CHECK(cudaMemcpyAsync(values, memory.data, 4096, cudaMemcpyDefault, stream));
+      stream.synchronize();
+      for (const unsigned char value : values) ASSERT_EQ(value, 7);
+    }
     EXPECT_FALSE(at::cuda::is_pinned_ptr(&last));
     HostAlloc(4096).clear();
     CachingHostAllocator_emptyCache();

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,8 +105,8 @@ struct Received {
 
 void release(void* context) {
   const std::unique_ptr<Received> received(static_cast<Received*>(context));
+  const ReleaseGuard guard(received->device);
   try {
-    const CUDAGuard guard(received->device);
     C10_CUDA_CHECK_WARN(cudaStreamSynchronize(getCurrentCUDAStream(received->device)));
   } catch (...) {  // the device is lost
   }
@@ -122,7 +123,6 @@ MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream
   const ptrdiff_t offset = static_cast<const char*>(data.get()) - static_cast<const char*>(base);
   TORCH_CHECK(base != nullptr && offset >= 0, "IPC: the memory does not lie behind the start of its allocation");
   TORCH_CHECK(receivers > 0, "IPC: expected a receiver, got ", receivers);
-  static std::atomic<int64_t> number{0};
 
   MemoryHandle handle{};
   handle.offset = offset;
@@ -135,8 +135,10 @@ MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream
     const CUDAGuard guard(handle.device);
     C10_CUDA_CHECK(cudaIpcGetMemHandle(&handle.memory, const_cast<void*>(base)));
   }
-  std::snprintf(handle.receivers, sizeof(handle.receivers), "/kindling_%d_%lld", static_cast<int>(::getpid()),
-                static_cast<long long>(number.fetch_add(1)));
+  // Processes of other containers may have this one's number and see the same names.
+  std::random_device random;
+  std::snprintf(handle.receivers, sizeof(handle.receivers), "/kindling_%d_%08x%08x", static_cast<int>(::getpid()),
+                random(), random());
   SentList& list = sent();
   std::lock_guard lock(list.mutex);
   list.all.reserve(list.all.size() + 1);
@@ -182,10 +184,10 @@ std::shared_ptr<void> open_memory(DeviceIndex device, const cudaIpcMemHandle_t& 
   void* base = nullptr;
   C10_CUDA_CHECK(cudaIpcOpenMemHandle(&base, memory, cudaIpcMemLazyEnablePeerAccess));
   std::shared_ptr<void> open(base, [device](void* opened_base) {
+    const ReleaseGuard closing(device);
     try {
-      const CUDAGuard closing(device);
       C10_CUDA_CHECK_WARN(cudaIpcCloseMemHandle(opened_base));
-    } catch (...) {  // the device is lost
+    } catch (...) {  // a warning handler's
     }
   });
   known = open;

@@ -21,9 +21,9 @@ inline int GET_BLOCKS(int64_t n, int64_t max_threads_per_block = CUDA_NUM_THREAD
 }  // namespace at::cuda::detail
 
 /// for (index i : 0 .. n - 1), divided among the threads of the grid.
-#define CUDA_KERNEL_LOOP_TYPE(i, n, index_type)                                                                  \
+#define CUDA_KERNEL_LOOP_TYPE(i, n, index_type)                                                                    \
   for (int64_t kd_i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; kd_i < static_cast<int64_t>(n); \
-       kd_i += static_cast<int64_t>(blockDim.x) * gridDim.x)                                                     \
-    if (index_type i = static_cast<index_type>(kd_i); false) {                                                    \
+       kd_i += static_cast<int64_t>(blockDim.x) * gridDim.x)                                                       \
+    if (index_type i = static_cast<index_type>(kd_i); false) {                                                     \
     } else
 #define CUDA_KERNEL_LOOP(i, n) CUDA_KERNEL_LOOP_TYPE(i, n, int)

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "c10/cuda/exception.h"
+#include "c10/cuda/macros.h"
 
 namespace c10::cuda {
 
@@ -54,12 +55,6 @@ template <class... Params, class... Args>
 void launch_or_throw(const char* name, void (*kernel)(Params...), const Launch& shape, Args&&... args) {
   check_launch(name, launch(name, kernel, shape, std::forward<Args>(args)...), shape.stream, shape.file, shape.line);
 }
-
-#ifdef __CUDACC__
-#define KD_DEVICE __host__ __device__ __forceinline__
-#else
-#define KD_DEVICE inline
-#endif
 
 /// The block's dynamic shared memory, aligned to 128 bytes.
 #ifdef KD_CUDA_ON_HOST

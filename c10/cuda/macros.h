@@ -8,3 +8,10 @@
 
 // The most devices that a process can use.
 #define C10_COMPILE_TIME_MAX_GPUS 120
+
+// A small function of kernels that the host can call, too.
+#ifdef __CUDACC__
+#define KD_DEVICE __host__ __device__ __forceinline__
+#else
+#define KD_DEVICE inline
+#endif

@@ -34,7 +34,9 @@ MemPool::~MemPool() {
   }
 }
 
-int MemPool::use_count() const { return CUDACachingAllocator::getPoolUseCount(device_, id_); }
+int MemPool::use_count() const {
+  return CUDACachingAllocator::getPoolUseCount(device_, id_);
+}
 
 std::vector<CUDACachingAllocator::SegmentInfo> MemPool::snapshot() const {
   return CUDACachingAllocator::snapshot(id_).segments;
@@ -44,9 +46,8 @@ MemPoolContext::MemPoolContext(MemPool* pool) : pool_(pool), before_(t_active) {
   TORCH_CHECK(pool != nullptr, "MemPoolContext: expected a pool");
   if (pool != before_) {
     CUDACachingAllocator::beginAllocateToPool(
-        pool->device(), pool->id(), [thread = std::this_thread::get_id()](cudaStream_t) {
-          return std::this_thread::get_id() == thread;
-        });
+        pool->device(), pool->id(),
+        [thread = std::this_thread::get_id()](cudaStream_t) { return std::this_thread::get_id() == thread; });
   }
   t_active = pool;
 }
@@ -62,6 +63,8 @@ MemPoolContext::~MemPoolContext() {
   }
 }
 
-MemPool* MemPoolContext::getActiveMemPool() { return t_active; }
+MemPool* MemPoolContext::getActiveMemPool() {
+  return t_active;
+}
 
 }  // namespace c10::cuda

@@ -20,15 +20,21 @@ using allocator::StatArray;
 using allocator::StatType;
 using c10::DeviceIndex;
 
-DeviceIndex or_current(DeviceIndex device) { return device == -1 ? c10::cuda::current_device() : device; }
+DeviceIndex or_current(DeviceIndex device) {
+  return device == -1 ? c10::cuda::current_device() : device;
+}
 
-DeviceStats stats_of(DeviceIndex device) { return allocator::getDeviceStats(or_current(device)); }
+DeviceStats stats_of(DeviceIndex device) {
+  return allocator::getDeviceStats(or_current(device));
+}
 
-const Stat& total(const StatArray& stat) { return stat[static_cast<size_t>(StatType::AGGREGATE)]; }
+const Stat& total(const StatArray& stat) {
+  return stat[static_cast<size_t>(StatType::AGGREGATE)];
+}
 
 struct Named {
   const char* name;
-  const StatArray DeviceStats::* stat;
+  const StatArray DeviceStats::*stat;
 };
 constexpr Named kStats[] = {
     {"allocation", &DeviceStats::allocation},
@@ -50,7 +56,8 @@ constexpr int kFirstColumn = 23, kColumn = 12, kWidth = kFirstColumn + 4 * (kCol
 std::string centered(const std::string& text, int width) {
   const int rest = width - static_cast<int>(text.size());
   if (rest <= 0) return text;
-  return std::string(static_cast<size_t>(rest / 2), ' ') + text + std::string(static_cast<size_t>(rest - rest / 2), ' ');
+  const int left = rest / 2 + (rest & width & 1);
+  return std::string(static_cast<size_t>(left), ' ') + text + std::string(static_cast<size_t>(rest - left), ' ');
 }
 
 // The largest unit that keeps the number at five digits.
@@ -140,7 +147,9 @@ class JsonWriter {
   bool first_ = true;
 };
 
-size_t number_of(cudaStream_t stream) { return reinterpret_cast<size_t>(stream); }
+size_t number_of(cudaStream_t stream) {
+  return reinterpret_cast<size_t>(stream);
+}
 
 void write_frames(JsonWriter& json, const std::shared_ptr<c10::GatheredContext>& context) {
   json.open("frames", '[');
@@ -273,17 +282,29 @@ std::map<std::string, int64_t> memory_stats(DeviceIndex device) {
   return result;
 }
 
-int64_t memory_allocated(DeviceIndex device) { return total(stats_of(device).allocated_bytes).current; }
-int64_t max_memory_allocated(DeviceIndex device) { return total(stats_of(device).allocated_bytes).peak; }
-int64_t memory_reserved(DeviceIndex device) { return total(stats_of(device).reserved_bytes).current; }
-int64_t max_memory_reserved(DeviceIndex device) { return total(stats_of(device).reserved_bytes).peak; }
-void reset_peak_memory_stats(DeviceIndex device) { allocator::resetPeakStats(or_current(device)); }
-void reset_accumulated_memory_stats(DeviceIndex device) { allocator::resetAccumulatedStats(or_current(device)); }
+int64_t memory_allocated(DeviceIndex device) {
+  return total(stats_of(device).allocated_bytes).current;
+}
+int64_t max_memory_allocated(DeviceIndex device) {
+  return total(stats_of(device).allocated_bytes).peak;
+}
+int64_t memory_reserved(DeviceIndex device) {
+  return total(stats_of(device).reserved_bytes).current;
+}
+int64_t max_memory_reserved(DeviceIndex device) {
+  return total(stats_of(device).reserved_bytes).peak;
+}
+void reset_peak_memory_stats(DeviceIndex device) {
+  allocator::resetPeakStats(or_current(device));
+}
+void reset_accumulated_memory_stats(DeviceIndex device) {
+  allocator::resetAccumulatedStats(or_current(device));
+}
 
 std::string memory_summary(DeviceIndex device, bool abbreviated) {
   struct Row {
     const char* name;
-    const StatArray DeviceStats::* stat;
+    const StatArray DeviceStats::*stat;
     bool bytes;
   };
   constexpr Row kRows[] = {
@@ -305,7 +326,7 @@ std::string memory_summary(DeviceIndex device, bool abbreviated) {
   table += "|" + centered("PyTorch CUDA memory summary, device ID " + std::to_string(index), kWidth) + "|\n" + thin;
   table += "|" + centered("CUDA OOMs: " + std::to_string(stats.num_ooms), kFirstColumn + kColumn + 1) + "|" +
            centered("cudaMalloc retries: " + std::to_string(stats.num_alloc_retries), 3 * kColumn + 2) + "|\n" + thick;
-  table += "|" + centered("Metric", kFirstColumn);
+  table += "|        Metric         ";
   for (const char* column : {"Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed"})
     table += "|" + centered(column, kColumn);
   table += "|\n";
@@ -324,23 +345,33 @@ std::string memory_summary(DeviceIndex device, bool abbreviated) {
   return table + thick;
 }
 
-void empty_cache() { allocator::emptyCache(); }
+void empty_cache() {
+  allocator::emptyCache();
+}
 void set_per_process_memory_fraction(double fraction, DeviceIndex device) {
   allocator::setMemoryFraction(fraction, or_current(device));
 }
-double get_per_process_memory_fraction(DeviceIndex device) { return allocator::getMemoryFraction(or_current(device)); }
+double get_per_process_memory_fraction(DeviceIndex device) {
+  return allocator::getMemoryFraction(or_current(device));
+}
 std::vector<allocator::SegmentInfo> memory_snapshot(c10::MempoolId_t mempool_id) {
   return allocator::snapshot(mempool_id).segments;
 }
-std::string get_allocator_backend() { return allocator::name(); }
+std::string get_allocator_backend() {
+  return allocator::name();
+}
 
 void* caching_allocator_alloc(size_t size, DeviceIndex device, std::optional<cudaStream_t> stream) {
   const DeviceIndex index = or_current(device);
   const c10::cuda::CUDAGuard guard(index);
   return allocator::raw_alloc_with_stream(size, stream ? *stream : c10::cuda::getCurrentCUDAStream(index).stream());
 }
-void caching_allocator_delete(void* ptr) { allocator::raw_delete(ptr); }
-void caching_allocator_enable(bool value) { allocator::enable(value); }
+void caching_allocator_delete(void* ptr) {
+  allocator::raw_delete(ptr);
+}
+void caching_allocator_enable(bool value) {
+  allocator::enable(value);
+}
 
 namespace memory {
 
@@ -362,7 +393,9 @@ void _record_memory_history(std::optional<std::string_view> enabled, std::option
   allocator::recordHistory(true, &allocator::gather_stack, *enabled == "all" ? max_entries : 0, when);
 }
 
-allocator::SnapshotInfo _snapshot() { return allocator::snapshot(); }
+allocator::SnapshotInfo _snapshot() {
+  return allocator::snapshot();
+}
 
 void _dump_snapshot(const std::string& filename) {
   const allocator::SnapshotInfo snapshot = allocator::snapshot();

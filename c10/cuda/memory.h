@@ -1,5 +1,5 @@
-// What programs ask of the memory of CUDA devices, by the names of torch.cuda and torch.cuda.memory. Where a function takes a device,
-// -1 is the current one.
+// What programs ask of the memory of CUDA devices, by the names of torch.cuda and torch.cuda.memory. Where a function
+// takes a device, -1 is the current one.
 //
 //   torch::cuda::memory::_record_memory_history();
 //   run();
@@ -22,8 +22,8 @@
 
 namespace torch::cuda {
 
-/// The device's statistics under their documented names: "allocated_bytes.all.current", "num_ooms", ... What counts requests stands
-/// under "allocation" and under "allocated".
+/// The device's statistics under their documented names: "allocated_bytes.all.current", "num_ooms", ... What counts
+/// requests stands under "allocation" and under "allocated".
 std::map<std::string, int64_t> memory_stats(c10::DeviceIndex device = -1);
 /// Bytes in use by the program, and the most since reset_peak_memory_stats.
 int64_t memory_allocated(c10::DeviceIndex device = -1);
@@ -49,7 +49,8 @@ std::vector<c10::cuda::CUDACachingAllocator::SegmentInfo> memory_snapshot(c10::M
 /// "native", "cudaMallocAsync" or "pluggable".
 std::string get_allocator_backend();
 
-/// Memory for other libraries; give it back with caching_allocator_delete. Without a stream it is for the device's current one.
+/// Memory for other libraries; give it back with caching_allocator_delete. Without a stream it is for the device's
+/// current one.
 void* caching_allocator_alloc(size_t size, c10::DeviceIndex device = -1,
                               std::optional<cudaStream_t> stream = std::nullopt);
 void caching_allocator_delete(void* ptr);
@@ -81,8 +82,9 @@ using cuda::reset_peak_memory_stats;
 using cuda::set_per_process_memory_fraction;
 using cuda::use_mem_pool;
 
-/// Starts recording: `enabled` "state" of memory that is in use, "all" also the last `max_entries` events a device; nothing ends it. The
-/// stack is recorded of allocations of memory that is in use ("state"), of the history's allocations too ("alloc"), of frees too
+/// Starts recording: `enabled` "state" of memory that is in use, "all" also the last `max_entries` events a device;
+/// nothing ends it. The stack is recorded of allocations of memory that is in use ("state"), of the history's
+/// allocations too ("alloc"), of frees too
 /// ("all"), or nothing. Throws c10::ValueError for another word.
 void _record_memory_history(std::optional<std::string_view> enabled = "all",
                             std::optional<std::string_view> context = "all",

@@ -13,6 +13,9 @@
 namespace c10::cuda {
 namespace {
 
+enum class Access : char { kUnknown, kNone, kEnabled };
+constinit std::atomic<Access> g_access[C10_COMPILE_TIME_MAX_GPUS][C10_COMPILE_TIME_MAX_GPUS] = {};
+
 constinit std::atomic<void (*)(DeviceIndex, DeviceIndex)> g_enable{&enable_peer_access};
 
 }  // namespace
@@ -29,22 +32,12 @@ void enable_peer_access(DeviceIndex dev, DeviceIndex dev_to_access) {
     C10_CUDA_CLEAR_ERROR();
     return;
   }
-  C10_CUDA_CHECK(status);
+  check_status(status, "cudaDeviceEnablePeerAccess");
 }
 
-}  // namespace c10::cuda
-
-namespace at::cuda {
-namespace {
-
-enum class Access : char { kUnknown, kNone, kEnabled };
-constinit std::atomic<Access> g_access[C10_COMPILE_TIME_MAX_GPUS][C10_COMPILE_TIME_MAX_GPUS] = {};
-
-}  // namespace
-
-bool get_p2p_access(c10::DeviceIndex dev, c10::DeviceIndex dev_to_access) {
-  const c10::DeviceIndex count = c10::cuda::device_count_ensure_non_zero();
-  for (const c10::DeviceIndex device : {dev, dev_to_access}) {
+bool get_p2p_access(DeviceIndex dev, DeviceIndex dev_to_access) {
+  const DeviceIndex count = device_count_ensure_non_zero();
+  for (const DeviceIndex device : {dev, dev_to_access}) {
     TORCH_CHECK(device >= 0 && device < count, "get_p2p_access: there is no CUDA device ", static_cast<int>(device),
                 " among ", static_cast<int>(count));
   }
@@ -56,11 +49,11 @@ bool get_p2p_access(c10::DeviceIndex dev, c10::DeviceIndex dev_to_access) {
   static std::mutex& asking = *new std::mutex;
   std::lock_guard lock(asking);
   if (known.load(std::memory_order_relaxed) == Access::kUnknown) {
-    const bool can = canDeviceAccessPeer(dev, dev_to_access);
-    if (can) c10::cuda::g_enable.load()(dev, dev_to_access);
+    const bool can = at::cuda::canDeviceAccessPeer(dev, dev_to_access);
+    if (can) g_enable.load()(dev, dev_to_access);
     known.store(can ? Access::kEnabled : Access::kNone, std::memory_order_release);
   }
   return known.load(std::memory_order_relaxed) == Access::kEnabled;
 }
 
-}  // namespace at::cuda
+}  // namespace c10::cuda

@@ -3,15 +3,11 @@
 
 #include "c10/core/device.h"
 
-namespace at::cuda {
+namespace c10::cuda {
 
 /// Whether kernels of `dev` can reach the memory of `dev_to_access`; if they can, they may from now on. Answered once a
 /// pair; true for a device itself. Throws c10::Error for devices that do not exist.
-bool get_p2p_access(c10::DeviceIndex dev, c10::DeviceIndex dev_to_access);
-
-}  // namespace at::cuda
-
-namespace c10::cuda {
+bool get_p2p_access(DeviceIndex dev, DeviceIndex dev_to_access);
 
 /// Lets `dev` reach what `dev_to_access` has, of plain allocations: get_p2p_access calls it once a pair.
 void enable_peer_access(DeviceIndex dev, DeviceIndex dev_to_access);
@@ -21,3 +17,7 @@ void enable_peer_access(DeviceIndex dev, DeviceIndex dev_to_access);
 void set_enable_peer_access(void (*enable)(DeviceIndex dev, DeviceIndex dev_to_access));
 
 }  // namespace c10::cuda
+
+namespace at::cuda {
+using c10::cuda::get_p2p_access;
+}

@@ -5,6 +5,7 @@
 #include "c10/cuda/allocator/backends.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/guard.h"
+#include "c10/cuda/peer_access.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
@@ -48,8 +49,12 @@ void* CUDAPluggableAllocator::malloc(size_t size, DeviceIndex device, cudaStream
   return data;
 }
 
-c10::DataPtr CUDAPluggableAllocator::allocate(size_t size) { return native::allocate_data(*this, size); }
-c10::DeleterFnPtr CUDAPluggableAllocator::raw_deleter() const { return native::raw_deleter_of_current(); }
+c10::DataPtr CUDAPluggableAllocator::allocate(size_t size) {
+  return native::allocate_data(*this, size);
+}
+c10::DeleterFnPtr CUDAPluggableAllocator::raw_deleter() const {
+  return native::raw_deleter_of_current();
+}
 void CUDAPluggableAllocator::copy_data(void* dest, const void* src, size_t count) const {
   native::copy_on_current_stream(dest, src, count);
 }
@@ -86,7 +91,9 @@ bool CUDAPluggableAllocator::initialized() {
   return initialized_;
 }
 
-double CUDAPluggableAllocator::getMemoryFraction(DeviceIndex) { unsupported("getMemoryFraction"); }
+double CUDAPluggableAllocator::getMemoryFraction(DeviceIndex) {
+  unsupported("getMemoryFraction");
+}
 void CUDAPluggableAllocator::setMemoryFraction(double fraction, DeviceIndex device) {
   if (memory_fraction_fn_ == nullptr) unsupported("setMemoryFraction");
   memory_fraction_fn_(fraction, device);
@@ -94,17 +101,27 @@ void CUDAPluggableAllocator::setMemoryFraction(double fraction, DeviceIndex devi
 void CUDAPluggableAllocator::emptyCache(MempoolId_t) {
   if (reset_fn_ != nullptr) reset_fn_();
 }
-void CUDAPluggableAllocator::cacheInfo(DeviceIndex, size_t*) { unsupported("cacheInfo"); }
+void CUDAPluggableAllocator::cacheInfo(DeviceIndex, size_t*) {
+  unsupported("cacheInfo");
+}
 void* CUDAPluggableAllocator::getBaseAllocation(void* ptr, size_t* size) {
   return base_alloc_fn_ != nullptr ? base_alloc_fn_(ptr, size) : ptr;
 }
 void CUDAPluggableAllocator::recordStream(const c10::DataPtr& ptr, c10::cuda::CUDAStream stream) {
   if (record_stream_fn_ != nullptr && ptr.get() != nullptr) record_stream_fn_(ptr.get(), stream.stream());
 }
-native::DeviceStats CUDAPluggableAllocator::getDeviceStats(DeviceIndex) { unsupported("getDeviceStats"); }
-void CUDAPluggableAllocator::resetAccumulatedStats(DeviceIndex) { unsupported("resetAccumulatedStats"); }
-void CUDAPluggableAllocator::resetPeakStats(DeviceIndex) { unsupported("resetPeakStats"); }
-native::SnapshotInfo CUDAPluggableAllocator::snapshot(MempoolId_t) { unsupported("snapshot"); }
+native::DeviceStats CUDAPluggableAllocator::getDeviceStats(DeviceIndex) {
+  unsupported("getDeviceStats");
+}
+void CUDAPluggableAllocator::resetAccumulatedStats(DeviceIndex) {
+  unsupported("resetAccumulatedStats");
+}
+void CUDAPluggableAllocator::resetPeakStats(DeviceIndex) {
+  unsupported("resetPeakStats");
+}
+native::SnapshotInfo CUDAPluggableAllocator::snapshot(MempoolId_t) {
+  unsupported("snapshot");
+}
 
 void CUDAPluggableAllocator::beginAllocateToPool(DeviceIndex device, MempoolId_t id,
                                                  std::function<bool(cudaStream_t)> filter) {
@@ -123,10 +140,14 @@ native::CheckpointDelta CUDAPluggableAllocator::setCheckpointPoolState(DeviceInd
                                                                        std::shared_ptr<native::AllocatorState>) {
   unsupported("setCheckpointPoolState");
 }
-native::ShareableHandle CUDAPluggableAllocator::shareIpcHandle(void*) { unsupported("shareIpcHandle"); }
-std::shared_ptr<void> CUDAPluggableAllocator::getIpcDevPtr(std::string) { unsupported("getIpcDevPtr"); }
+native::ShareableHandle CUDAPluggableAllocator::shareIpcHandle(void*) {
+  unsupported("shareIpcHandle");
+}
+std::shared_ptr<void> CUDAPluggableAllocator::getIpcDevPtr(std::string) {
+  unsupported("getIpcDevPtr");
+}
 void CUDAPluggableAllocator::enablePeerAccess(DeviceIndex dev, DeviceIndex dev_to_access) {
-  native::enable_peer_access(dev, dev_to_access);
+  c10::cuda::enable_peer_access(dev, dev_to_access);
 }
 cudaError_t CUDAPluggableAllocator::memcpyAsync(void* dst, int dst_device, const void* src, int src_device,
                                                 size_t count, cudaStream_t stream, bool p2p_enabled) {

@@ -27,8 +27,8 @@ using MallocFuncType = void*(size_t, int, cudaStream_t);
 /// void my_free(void* ptr, size_t size, int device, cudaStream_t stream)
 using FreeFuncType = void(void*, size_t, int, cudaStream_t);
 
-/// Memory by two functions. What needs another and was not given it throws c10::NotImplementedError; a missing record_stream
-/// function means that frees wait for their stream themselves.
+/// Memory by two functions. What needs another and was not given it throws c10::NotImplementedError; a missing
+/// record_stream function means that frees wait for their stream themselves.
 struct CUDAPluggableAllocator : CUDAAllocator {
   CUDAPluggableAllocator(std::function<MallocFuncType> alloc_fn, std::function<FreeFuncType> free_fn);
 
@@ -78,8 +78,8 @@ struct CUDAPluggableAllocator : CUDAAllocator {
   c10::cuda::CUDACachingAllocator::ShareableHandle shareIpcHandle(void* ptr) override;
   std::shared_ptr<void> getIpcDevPtr(std::string handle) override;
   void enablePeerAccess(c10::DeviceIndex dev, c10::DeviceIndex dev_to_access) override;
-  cudaError_t memcpyAsync(void* dst, int dst_device, const void* src, int src_device, size_t count,
-                          cudaStream_t stream, bool p2p_enabled) override;
+  cudaError_t memcpyAsync(void* dst, int dst_device, const void* src, int src_device, size_t count, cudaStream_t stream,
+                          bool p2p_enabled) override;
   void recordHistory(bool enabled, c10::cuda::CUDACachingAllocator::CreateContextFn context_recorder,
                      size_t alloc_trace_max_entries, c10::cuda::CUDACachingAllocator::RecordContext when,
                      bool clearHistory) override;

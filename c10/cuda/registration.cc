@@ -1,12 +1,9 @@
 #include "c10/cuda/registration.h"
 
-#include <cuda_runtime_api.h>
-
 #include <atomic>
 
 #include "c10/core/device_guard_impl.h"
 #include "c10/cuda/device.h"
-#include "c10/cuda/exception.h"
 #include "c10/cuda/guard_impl.h"
 #include "c10/cuda/hooks.h"
 #include "c10/cuda/host_allocator.h"
@@ -53,14 +50,7 @@ struct Hooks final : CUDAHooks {
     return device < 0 ? DeviceIndex{-1} : MaybeExchangeDevice(device);
   }
 
-  Device getDeviceFromPtr(void* data) const override {
-    cudaPointerAttributes attributes{};
-    C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
-    TORCH_CHECK(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged,
-                "The specified pointer resides on host memory and is not registered with any CUDA device.");
-    return Device(DeviceType::CUDA, static_cast<DeviceIndex>(attributes.device));
-  }
-
+  Device getDeviceFromPtr(void* data) const override { return at::cuda::getDeviceFromPtr(data); }
   bool isPinnedPtr(const void* data) const override { return at::cuda::is_pinned_ptr(data); }
   Allocator* getPinnedMemoryAllocator() const override { return at::cuda::getPinnedMemoryAllocator(); }
 

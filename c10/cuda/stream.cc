@@ -90,7 +90,7 @@ bool CUDAStream::query() const {
     C10_CUDA_CLEAR_ERROR();
     return false;
   }
-  C10_CUDA_CHECK(status);
+  check_status(status, "cudaStreamQuery");
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -86,7 +87,11 @@ TEST(CudaStream, AreValues) {
     EXPECT_EQ(message_of([] { CUDAStream(Stream(Stream::DEFAULT, Device(kCPU))); }),
               "CUDAStream: expected a stream of a CUDA device, got one of cpu");
     // A stream of the pool that came by its number alone.
-    EXPECT_NE(CUDAStream::unpack3(-30, 0, kCUDA).stream(), nullptr);
+    set_device(0, /*force=*/true);
+    const cudaStream_t handle = CUDAStream::unpack3(-30, last_device(), kCUDA).stream();
+    int device = -1;
+    C10_CUDA_CHECK(cudaStreamGetDevice(handle, &device));
+    EXPECT_EQ(device, last_device());
   });
 }
 
@@ -130,6 +135,18 @@ TEST(CudaStream, CurrentIsTheThreadsOwn) {
       EXPECT_EQ(current_device(), 0);
     }
     EXPECT_THROW(getCurrentCUDAStream(100), c10::Error);
+  });
+}
+
+// The default stream's handle means the driver's device: who asks for the current stream is on it.
+TEST(CudaStream, CurrentOneIsOnTheThreadsDevice) {
+  in_all_orders([] {
+    ExchangeDevice(last_device());
+    MaybeExchangeDevice(0);
+    EXPECT_EQ(getCurrentCUDAStream().device_index(), 0);
+    int device = -1;
+    C10_CUDA_CHECK(cudaGetDevice(&device));
+    EXPECT_EQ(device, 0);
   });
 }
 
@@ -185,8 +202,20 @@ TEST(CudaStream, PoolsServeThreads) {
       for (const CUDAStream& stream : mine) handles.insert(stream.stream());
     }
     EXPECT_EQ(handles.size(), 64u);
+    // Streams that nobody made yet, which all threads ask for at once.
+    std::barrier start(8);
+    threads.clear();
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&start] {
+        for (int i = 0; i < 32; ++i) {
+          start.arrive_and_wait();
+          EXPECT_NE(CUDAStream::unpack3(-65 - i, 0, kCUDA).stream(), nullptr);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
 #ifdef KD_CUDA_ON_HOST
-    EXPECT_EQ(cuda_standin::live().streams, 64u);
+    EXPECT_EQ(cuda_standin::live().streams, 96u);
 #endif
   });
 }

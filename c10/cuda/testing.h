@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/cuda/caching_allocator.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/event_handle.h"
 #include "c10/cuda/host_allocator.h"
@@ -42,13 +43,20 @@ inline void in_own_process(const std::function<void()>& body) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
+    const ::testing::TestResult& result = *::testing::UnitTest::GetInstance()->current_test_info()->result();
+    const int before = result.total_part_count();
     try {
       body();
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
+#ifdef KD_CUDA_ON_HOST
+      EXPECT_EQ(cuda_standin::misuse(), "");
+#endif
     }
+    bool failed = false;
+    for (int i = before; i < result.total_part_count(); ++i) failed |= result.GetTestPartResult(i).failed();
     std::fflush(stdout);
-    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+    ::_exit(failed ? 1 : 0);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -57,6 +65,7 @@ inline void in_own_process(const std::function<void()>& body) {
 
 /// Gives back what the library keeps for reuse.
 inline void empty_caches() {
+  CUDACachingAllocator::emptyCache();
   at::cuda::CachingHostAllocator_emptyCache();
   empty_event_pool();
 }
@@ -118,6 +127,7 @@ inline void with_each_call_failing(const std::function<void()>& body) {
   ASSERT_GT(*calls, 0u);
   for (int64_t n = 0; n < static_cast<int64_t>(*calls); ++n) {
     in_own_process([&] {
+      SCOPED_TRACE(str("call ", n, " fails"));
       cuda_standin::reset({.fail_call = n, .fail_releases = false});
       try {
         body();
@@ -133,12 +143,11 @@ inline void with_each_call_failing(const std::function<void()>& body) {
         return;
       }
       if (cuda_standin::failed_call() == "cudaGetDeviceCount") return;
+      EXPECT_EQ(last_launch_status(), cudaSuccess) << "an error is reported once";
       body();
       empty_caches();
       EXPECT_EQ(cuda_standin::misuse(), "");
       EXPECT_EQ(leaks_but_streams(), "");
-      if (::testing::Test::HasFailure())
-        std::printf("call %d, %s\n", static_cast<int>(n), cuda_standin::failed_call().c_str());
     });
   }
   ::munmap(calls, sizeof(uint64_t));

@@ -389,8 +389,9 @@ class Page:
                 self.check_test(test, "subsystems.tsv: " + row[0])
 
     def check_test(self, test, where):
-        """A target that a BUILD file names, //folder:name."""
+        """A target that a BUILD file names, //folder:name; kd_cuda_test adds where it runs."""
         folder, _, target = test[2:].partition(":")
+        target = re.sub("_cuda(_on_host)?$", "", target)
         build = os.path.join(self.root, folder, "BUILD.bazel")
         text = open(build, encoding="utf-8").read() if test.startswith("//") and os.path.exists(build) else ""
         if not re.search(r'name = "%s"' % re.escape(target or os.path.basename(folder)), text):

@@ -4,7 +4,7 @@
 Each file: at most 1,000 lines, no tabs, no spaces at a line's end, one line feed at its end, `#pragma once` in headers. All
 together: lines of more than 120 columns become fewer. Headers of torch/include outside _OWN_HEADERS of torch/BUILD.bazel hold
 nothing but #include lines, because those are compiled many at a time; and a source includes its own header first, because then
-that header needs no test that it compiles alone. Each rule is tried on a file that breaks it first.
+that header needs no test that it compiles alone. Kernels keep to docs/cuda.md. Each rule is tried on a file that breaks it first.
 """
 
 import os
@@ -24,11 +24,30 @@ def complaints(path, text):
         yield "%s: %d lines; a file of more than 1,000 is split" % (path, len(lines) - 1)
     if not text.endswith("\n") or text.endswith("\n\n"):
         yield "%s: does not end in one line feed" % path
-    if path.endswith(".h") and not path.endswith("-inl.h") and "#pragma once" not in lines:
+    if path.endswith((".h", ".cuh")) and not path.endswith("-inl.h") and "#pragma once" not in lines:
         yield "%s: no #pragma once" % path
     for number, line in enumerate(lines, 1):
         if "\t" in line or line != line.rstrip():
             yield "%s:%d: a tab, or spaces at the end" % (path, number)
+
+
+# What a kernel's source does not have, and why.
+_IN_KERNELS = (
+    (r"<<<", "kernels are launched by c10/cuda/launch.h"),
+    (r"extern\s+__shared__", "dynamic shared memory is dynamic_shared<T>() of c10/cuda/launch.h"),
+    (r"\b__activemask\b", "a mask is computed from data"),
+    (r"\b(cooperative_groups|cudaLaunchCooperativeKernel|__cluster_dims__)\b", "no block waits for another"),
+    (r"\basm\b", "PTX stands in c10/cuda/ptx.h"),
+)
+
+
+def kernel_complaints(path, text):
+    for pattern, reason in _IN_KERNELS if path.endswith((".cu", ".cuh")) else ():
+        # libtorch's names for the warp's functions, which kernels of programs call
+        if re.search(pattern, text) and path != "c10/cuda/warp.cuh":
+            yield "%s: '%s': %s" % (path, pattern, reason)
+    if "__CUDA_ARCH__" in text and path != "c10/cuda/ptx.h":
+        yield "%s: what is the device's alone stands in c10/cuda/ptx.h" % path
 
 
 def long_lines(text):
@@ -69,6 +88,9 @@ def self_test():
     for path, bad in (("a.h", "int f();\n"), ("a.cc", "int f();"), ("a.cc", "int f();\n\n"), ("a.cc", "\tint f();\n"),
                       ("a.cc", "int f(); \n"), ("a.cc", "//\n" * 1001)):
         assert len(list(complaints(path, bad))) == 1, bad
+    for bad in ("f<<<1, 2>>>();", "extern  __shared__ int x[];", "__activemask()", "asm volatile(\"\");", "#ifdef __CUDA_ARCH__"):
+        assert len(list(kernel_complaints("a.cu", bad))) == 1, bad
+    assert not list(kernel_complaints("a.cc", "std::cout <<<1")) and not list(kernel_complaints("c10/cuda/ptx.h", "__CUDA_ARCH__"))
     assert long_lines("x" * 121 + "\n" + "x" * 120 + "\n") == 1
 
 
@@ -78,13 +100,14 @@ def main():
     for folder in FOLDERS:
         for parent, _, names in os.walk(os.path.join(ROOT, folder)):
             for name in names:
-                if not name.endswith((".h", ".cc", ".cu")):
+                if not name.endswith((".h", ".cc", ".cu", ".cuh")):
                     continue
                 path = os.path.join(parent, name)
                 with open(path, encoding="utf-8") as file:
                     text = file.read()
                 files += 1
                 found += complaints(os.path.relpath(path, ROOT), text)
+                found += kernel_complaints(os.path.relpath(path, ROOT), text)
                 too_long += long_lines(text)
                 if name.endswith(".cc"):
                     found += own_header_complaints(os.path.relpath(path, ROOT), text, os.path.exists(path[:-len(".cc")] + ".h"))

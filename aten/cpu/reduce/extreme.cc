@@ -58,6 +58,7 @@ struct ExtremeOp {
   struct State {
     C value = neutral<C, kMax>();
   };
+  static constexpr auto kCuda = kMax ? &cuda::reductions::max : &cuda::reductions::min;
   static constexpr bool kOrdered = false, kRows = true, kColumns = true;
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
@@ -103,6 +104,7 @@ struct ArgOp {
     C value = neutral<C, kMax>();
     int64_t position = -1;
   };
+  static constexpr auto kCuda = kMax ? &cuda::reductions::argmax : &cuda::reductions::argmin;
   static constexpr bool kOrdered = true, kRows = true, kColumns = false;
 
   static void take(State& s, C v, int64_t position) {
@@ -143,6 +145,7 @@ struct MinMaxOp {
   struct State {
     C least = neutral<C, false>(), greatest = neutral<C, true>();
   };
+  static constexpr auto kCuda = &cuda::reductions::minmax;
   static constexpr bool kOrdered = false, kRows = true, kColumns = false;
 
   static void take(State& s, C least, C greatest) {

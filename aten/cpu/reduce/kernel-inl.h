@@ -1,6 +1,7 @@
 #pragma once
 // Makes a ReduceKernel of an operation. Op has
 //   using In; struct State; static constexpr bool kOrdered;
+//   static constexpr auto kCuda = &cuda::reductions::...;
 //   static void step(State&, In x, int64_t position, const ReduceParams&);
 //   static void combine(State& into, const State& from);
 //   static void finish(const State&, char* out0, char* out1, const ReduceParams&);
@@ -23,6 +24,28 @@
 #include "c10/util/bfloat16.h"
 #include "c10/util/complex.h"
 #include "c10/util/half.h"
+
+namespace at::cuda::reductions {
+
+// There in programs that link //aten/cuda.
+#define AT_CUDA_REDUCTION(name) [[gnu::weak]] ReduceLaunchers name(c10::ScalarType type, const cpu::ReduceParams& params);
+AT_CUDA_REDUCTION(sum)
+AT_CUDA_REDUCTION(nansum)
+AT_CUDA_REDUCTION(prod)
+AT_CUDA_REDUCTION(max)
+AT_CUDA_REDUCTION(min)
+AT_CUDA_REDUCTION(minmax)
+AT_CUDA_REDUCTION(argmax)
+AT_CUDA_REDUCTION(argmin)
+AT_CUDA_REDUCTION(moments)
+AT_CUDA_REDUCTION(all)
+AT_CUDA_REDUCTION(any)
+AT_CUDA_REDUCTION(count_nonzero)
+AT_CUDA_REDUCTION(norm)
+AT_CUDA_REDUCTION(logsumexp)
+#undef AT_CUDA_REDUCTION
+
+}  // namespace at::cuda::reductions
 
 namespace at::cpu {
 
@@ -135,7 +158,8 @@ void reduce_finish(const void* states, int64_t m, char* out0, int64_t stride0, c
 
 template <class Op>
 inline constexpr ReduceKernel kReduceKernel{sizeof(typename Op::State), Op::kOrdered,       reduce_init<Op>,
-                                            reduce_accumulate<Op>,      reduce_combine<Op>, reduce_finish<Op>};
+                                            reduce_accumulate<Op>,      reduce_combine<Op>, reduce_finish<Op>,
+                                            Op::kCuda};
 
 // Writes a double, int64_t or complex<double> as an element of a type.
 void store_result(double v, c10::ScalarType type, char* out);

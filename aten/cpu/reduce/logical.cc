@@ -19,6 +19,7 @@ struct LogicalOp {
   struct State {
     bool value = kAll;
   };
+  static constexpr auto kCuda = kAll ? &cuda::reductions::all : &cuda::reductions::any;
   static constexpr bool kOrdered = false, kRows = true, kColumns = false;
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
@@ -45,6 +46,7 @@ struct CountOp {
   struct State {
     int64_t count = 0;
   };
+  static constexpr auto kCuda = &cuda::reductions::count_nonzero;
   static constexpr bool kOrdered = false, kRows = true, kColumns = false;
 
   static void step(State& s, In x, int64_t, const ReduceParams&) { s.count += nonzero(x); }

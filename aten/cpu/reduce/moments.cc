@@ -43,6 +43,7 @@ template <class T>
 struct MomentsOp {
   using In = T;
   using State = Moments;
+  static constexpr auto kCuda = &cuda::reductions::moments;
   static constexpr bool kOrdered = false, kRows = true, kColumns = true;
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {
@@ -151,6 +152,7 @@ struct ComplexMomentsOp {
   struct State {
     Moments re, im;
   };
+  static constexpr auto kCuda = &cuda::reductions::moments;
   static constexpr bool kOrdered = false, kRows = false, kColumns = false;
 
   static void step(State& s, In x, int64_t, const ReduceParams&) {

@@ -35,6 +35,7 @@ struct NormOp {
   struct State {
     double value = kKind == NormKind::kNegInf ? std::numeric_limits<double>::infinity() : 0.0;
   };
+  static constexpr auto kCuda = &cuda::reductions::norm;
   static constexpr bool kOrdered = false, kColumns = false;
   static constexpr bool kRows = kIsFloating<T> && kKind != NormKind::kZero && kKind != NormKind::kNegInf;
 
@@ -115,6 +116,7 @@ struct LogSumExpOp {
   struct State {
     double top = -std::numeric_limits<double>::infinity(), sum = 0;
   };
+  static constexpr auto kCuda = &cuda::reductions::logsumexp;
   static constexpr bool kOrdered = false;
   static constexpr bool kRows = std::is_same_v<T, float> || std::is_same_v<T, double>;
   static constexpr bool kColumns = kRows;

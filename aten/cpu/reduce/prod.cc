@@ -10,6 +10,7 @@ struct ProdOp {
   struct State {
     A value = A(1);
   };
+  static constexpr auto kCuda = &cuda::reductions::prod;
   static constexpr bool kOrdered = false, kRows = !c10::is_complex_v<T>, kColumns = kIsFloating<T>;
 
   static A times(A a, A b) {

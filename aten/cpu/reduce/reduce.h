@@ -10,6 +10,10 @@
 
 #include "c10/core/scalar_type.h"
 
+namespace at::cuda {
+struct ReduceLaunchers;
+}
+
 namespace at::cpu {
 
 struct ReduceParams {
@@ -33,6 +37,8 @@ struct ReduceKernel {
   // Writes results j to out0 + j * stride0 and, for kernels with two results, out1 + j * stride1. A null output is left out.
   void (*finish)(const void* states, int64_t m, char* out0, int64_t stride0, char* out1, int64_t stride1,
                  const ReduceParams& params);
+  // The operation's kernels for CUDA tensors (aten/cuda/reduce/reduce.h); null in programs without them.
+  cuda::ReduceLaunchers (*cuda)(c10::ScalarType type, const ReduceParams& params) = nullptr;
 };
 
 struct ReduceArgs {

@@ -28,6 +28,7 @@ template <class T, class S, bool kSkipNan>
 struct SumOp {
   using In = T;
   using State = S;
+  static constexpr auto kCuda = kSkipNan ? &cuda::reductions::nansum : &cuda::reductions::sum;
   static constexpr bool kOrdered = false;
   static constexpr bool kRows = kIsFloating<T> || std::is_integral_v<T>;
   static constexpr bool kColumns = kIsFloating<T>;

@@ -14,6 +14,7 @@
 #include "aten/ops/index/indexing.h"
 #include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/index/plan.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/tensor_impl.h"
@@ -21,17 +22,6 @@
 
 namespace at::native {
 namespace {
-
-void check_mask(const char* op, const Tensor& mask) {
-  TORCH_CHECK(
-      mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte, op,
-      " only supports boolean masks, but got mask with dtype ",
-      std::string_view(op) == "masked_fill_" ? std::string(mask.dtype().name()) : toString(mask.scalar_type()));
-  if (mask.scalar_type() == ScalarType::Byte) {
-    KD_WARN_DEPRECATION_ONCE(op, " received a mask with dtype torch.uint8, this behavior is now deprecated, please use a mask with "
-                             "dtype torch.bool instead.");
-  }
-}
 
 cpu::Operand operand(const Tensor& t) {
   return {
@@ -85,14 +75,6 @@ Scalar scalar_value(const Tensor& value) {
 TensorSpec fill_spec(const Tensor& self, const Tensor& mask) {
   check_mask("masked_fill_", mask);
   return {broadcast_shapes(mask.sizes(), self.sizes()), {}, self.scalar_type(), self.device()};
-}
-
-void check_inplace_mask(const char* op, const Tensor& self, const Tensor& mask) {
-  check_mask(op, mask);
-  const DimVector shape = broadcast_shapes(self.sizes(), mask.sizes());
-  TORCH_CHECK(
-      self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(), " doesn't match the broadcast shape ", shape);
-  structured::check_no_internal_overlap(self);
 }
 
 Tensor dense_mask(const Tensor& mask, IntArrayRef sizes) {
@@ -276,13 +258,7 @@ Tensor masked_scatter_backward(const Tensor& grad_output, const Tensor& mask, In
 }
 
 Tensor masked_select_cpu(const Tensor& self, const Tensor& mask) {
-  TORCH_CHECK(
-      mask.scalar_type() == ScalarType::Bool || mask.scalar_type() == ScalarType::Byte,
-      "masked_select: expected BoolTensor for mask");
-  if (mask.scalar_type() == ScalarType::Byte) {
-    KD_WARN_DEPRECATION_ONCE("masked_select received a mask with dtype torch.uint8, this behavior is now deprecated, please use a "
-                             "mask with dtype torch.bool instead.");
-  }
+  check_select_mask(mask);
   const DimVector shape = broadcast_shapes(mask.sizes(), self.sizes());
   const Tensor x = dense(self.sizes() == IntArrayRef(shape) ? self : at::expand(self, shape)), m = dense_mask(mask, shape);
   const auto* keep = static_cast<const uint8_t*>(m.const_data_ptr());

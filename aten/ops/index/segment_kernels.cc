@@ -12,6 +12,7 @@
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/kernels.h"
+#include "aten/ops/index/plan.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
@@ -77,40 +78,6 @@ auto lines_joiner(Reduce kind) {
   }
 }
 
-// Where the segments of each row of [rows, size] begin and the last ends; checked.
-std::vector<int64_t> bounds_of(const std::optional<Tensor>& lengths, const std::optional<Tensor>& offsets, int64_t rows,
-                               int64_t segments, int64_t size, bool unsafe) {
-  const Tensor numbers = dense(given(lengths) ? *lengths : *offsets, ScalarType::Long);
-  const int64_t* from = numbers.const_data_ptr<int64_t>();
-  std::vector<int64_t> bounds;
-  bounds.reserve(static_cast<size_t>(rows * (segments + 1)));
-  for (int64_t r = 0; r < rows; ++r) {
-    int64_t at = 0;
-    if (given(lengths)) {
-      bounds.push_back(0);
-      for (int64_t s = 0; s < segments; ++s) {
-        const int64_t length = *from++;
-        TORCH_CHECK(length >= 0, "lengths contains negative value!");
-        TORCH_CHECK(length <= size - at, "segment_reduce(): Expected all rows of lengths along axis to sum to at most ",
-                    "data.size(lengths.dim()-1) = ", size);
-        bounds.push_back(at += length);
-      }
-    } else {
-      for (int64_t s = 0; s <= segments; ++s) {
-        const int64_t next = *from++;
-        TORCH_CHECK(next >= at && next <= size,
-                    "segment_reduce(): Expected offsets that do not decrease, from 0 to at most ", size, ", but got ",
-                    next, " after ", at);
-        bounds.push_back(at = next);
-      }
-    }
-    TORCH_CHECK(
-        unsafe || at == size || !given(lengths),
-        "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
-  }
-  return bounds;
-}
-
 }  // namespace
 
 TensorSpec segment_reduce_meta(const Tensor& data, std::string_view reduce, const std::optional<Tensor>& lengths,
@@ -148,7 +115,7 @@ void segment_reduce_cpu(const Tensor& data, std::string_view reduce, const std::
   const Reduce kind = reduce_of(reduce);
   const DimSplit s = split_at_dim(data.sizes(), axis);
   const int64_t segments = out.size(axis);
-  const std::vector<int64_t> bounds = bounds_of(lengths, offsets, s.outer, segments, s.size, unsafe);
+  const std::vector<int64_t> bounds = segment_bounds(lengths, offsets, s.outer, segments, s.size, unsafe);
   if (out.numel() == 0) return;
   const Tensor x = dense(data);
   DenseOut y(out);

@@ -78,12 +78,12 @@ TensorSpec cat_meta(TensorList tensors, int64_t dim) {
   return {std::move(sizes), {}, type, tensors[0].device()};
 }
 
-void cat_cpu(TensorList tensors, int64_t dim, Tensor& out) {
+void cat_kernel(TensorList tensors, int64_t dim, Tensor& out) {
   if (out.numel() == 0) return;
   dim = maybe_wrap_dim(dim, out.dim());
   const auto item = static_cast<int64_t>(out.itemsize());
   const DimSplit whole = split_at_dim(out.sizes(), dim);
-  const bool dense_out = out.is_contiguous();
+  const bool dense_out = out.is_cpu() && out.is_contiguous();
   int64_t start = 0;
   for (const Tensor& t : tensors) {
     if (is_skipped(t)) continue;
@@ -116,12 +116,12 @@ TensorSpec stack_meta(TensorList tensors, int64_t dim) {
   return {std::move(result), {}, joined_dtype(tensors), tensors[0].device()};
 }
 
-void stack_cpu(TensorList tensors, int64_t dim, Tensor& out) {
+void stack_kernel(TensorList tensors, int64_t dim, Tensor& out) {
   if (out.numel() == 0) return;
   dim = maybe_wrap_dim(dim, out.dim());
   const auto item = static_cast<int64_t>(out.itemsize());
   const DimSplit whole = split_at_dim(out.sizes(), dim);
-  const bool dense_out = out.is_contiguous();
+  const bool dense_out = out.is_cpu() && out.is_contiguous();
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     if (dense_out && t.scalar_type() == out.scalar_type() && t.is_contiguous()) {

@@ -59,6 +59,11 @@ inline std::vector<Number> values(const Tensor& t) {
   return v;
 }
 
+/// Whether the tests' device has products of matrices of a dtype: CUDA devices have none of integers.
+inline bool multiplies(ScalarType dtype) {
+  return !at::testing::device().is_cuda() || !isIntegralType(dtype, /*includeBool=*/true);
+}
+
 inline double tolerance_of(ScalarType dtype) {
   switch (dtype) {
     case kHalf: return 4e-3;
@@ -74,14 +79,15 @@ inline double tolerance_of(ScalarType dtype) {
 /// Sizes, and values to the dtype's tolerance relative to 1 + |want|.
 inline void expect_values(const Tensor& got, const std::vector<int64_t>& sizes, const std::vector<Number>& want, const std::string& what) {
   ASSERT_EQ(std::vector<int64_t>(got.sizes().begin(), got.sizes().end()), sizes) << what;
-  const std::vector<Number> v = values(got);
+  const std::vector<Number> v = matrix_testing::values(got);
   ASSERT_EQ(v.size(), want.size()) << what;
   for (size_t i = 0; i < v.size(); ++i)
     ASSERT_LE(std::abs(v[i] - want[i]), tolerance_of(got.scalar_type()) * (1 + std::abs(want[i]))) << what << " at " << i << ": got " << v[i] << ", expected " << want[i];
 }
 
 inline void expect_same(const Tensor& got, const Tensor& want, const std::string& what) {
-  expect_values(got, std::vector<int64_t>(want.sizes().begin(), want.sizes().end()), values(want), what);
+  expect_values(got, std::vector<int64_t>(want.sizes().begin(), want.sizes().end()),
+                matrix_testing::values(want), what);
 }
 
 /// The message of the exception that `f` throws; empty if none.

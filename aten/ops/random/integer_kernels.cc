@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/random/integer_range.h"
 #include "aten/ops/random/kernels.h"
 #include "aten/ops/shared/draws.h"
 #include "aten/ops/random/ops.h"
@@ -87,14 +88,15 @@ bool draws_wide_ranges(ScalarType dtype) {
   return dtype == ScalarType::Long || dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::BFloat16;
 }
 
-void fill_range(const Tensor& self, uint64_t range, int64_t low, const std::optional<Generator>& generator) {
+void fill(const Tensor& self, const random::IntegerRange& of, const std::optional<Generator>& generator) {
   Draws draws(generator);
-  if (range >= (uint64_t{1} << 32) && draws_wide_ranges(self.scalar_type())) {
-    fill_each_in_memory_order<int64_t>(
-        self, [&] { return static_cast<int64_t>(draws.word64() % range + static_cast<uint64_t>(low)); });
+  const auto base = static_cast<uint64_t>(of.base);
+  if (of.range == 0) {
+    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word64()); });
+  } else if (of.wide) {
+    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word64() % of.range + base); });
   } else {
-    fill_each_in_memory_order<int64_t>(
-        self, [&] { return static_cast<int64_t>(draws.word() % range + static_cast<uint64_t>(low)); });
+    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word() % of.range + base); });
   }
 }
 
@@ -120,15 +122,7 @@ Tensor& random_meta_(Tensor& self, std::optional<Generator> generator) {
 
 Tensor& random_cpu_(Tensor& self, std::optional<Generator> generator) {
   random_meta_(self, std::nullopt);
-  const ScalarType dtype = self.scalar_type();
-  const Range range = range_of(dtype);
-  Draws draws(generator);
-  const uint64_t count = static_cast<uint64_t>(range.most) + 1;
-  if (dtype == ScalarType::Long || dtype == ScalarType::Double) {
-    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word64() % count); });
-  } else {
-    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word() % count); });
-  }
+  fill(self, random::integer_range(self), generator);
   return self;
 }
 
@@ -156,24 +150,28 @@ Bounds checked_bounds(const Tensor& self, int64_t from, std::optional<int64_t> t
 }
 }  // namespace
 
+random::IntegerRange random::integer_range(const Tensor& self) {
+  const ScalarType dtype = self.scalar_type();
+  return {static_cast<uint64_t>(range_of(dtype).most) + 1, 0, dtype == ScalarType::Long || dtype == ScalarType::Double};
+}
+
+random::IntegerRange random::integer_range(const Tensor& self, int64_t from, std::optional<int64_t> to) {
+  const auto [low, high] = checked_bounds(self, from, to);
+  const ScalarType dtype = self.scalar_type();
+  // One behind the largest; that of int64 may be 2^63, and the whole range 2^64.
+  const uint64_t end = high.has_value() ? static_cast<uint64_t>(*high) : static_cast<uint64_t>(range_of(dtype).most) + 1;
+  const uint64_t range = end - static_cast<uint64_t>(low);
+  if (range == 0) return {0, 0, true};
+  return {range, low, range >= uint64_t{1} << 32 && draws_wide_ranges(dtype)};
+}
+
 Tensor& random_from_meta_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
   checked_bounds(self, from, to);
   return self;
 }
 
 Tensor& random_from_cpu_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
-  const auto [low, high] = checked_bounds(self, from, to);
-  if (high.has_value()) {
-    fill_range(self, static_cast<uint64_t>(*high) - static_cast<uint64_t>(low), low, generator);
-    return self;
-  }
-  if (self.scalar_type() == ScalarType::Long && low == std::numeric_limits<int64_t>::min()) {
-    Draws draws(generator);
-    fill_each_in_memory_order<int64_t>(self, [&] { return static_cast<int64_t>(draws.word64()); });
-    return self;
-  }
-  const Range range = range_of(self.scalar_type());
-  fill_range(self, static_cast<uint64_t>(range.most) - static_cast<uint64_t>(low) + 1, low, generator);
+  fill(self, random::integer_range(self, from, to), generator);
   return self;
 }
 Tensor& random_to(Tensor& self, int64_t to, std::optional<Generator> generator) {

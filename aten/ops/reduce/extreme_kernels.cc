@@ -58,35 +58,35 @@ TensorSpec arg_spec(const char* op, const Tensor& self, std::optional<int64_t> d
 }  // namespace
 
 TensorSpec max_meta(const Tensor& self) { return total_spec("max", self); }
-void max_cpu(const Tensor& self, Tensor& out) {
+void max_kernel(const Tensor& self, Tensor& out) {
   run_reduction("max", cpu::max_kernel(self.scalar_type()), self, make_dim_mask(std::nullopt, self.dim()), out, Tensor(), {});
 }
 TensorSpec min_meta(const Tensor& self) { return total_spec("min", self); }
-void min_cpu(const Tensor& self, Tensor& out) {
+void min_kernel(const Tensor& self, Tensor& out) {
   run_reduction("min", cpu::min_kernel(self.scalar_type()), self, make_dim_mask(std::nullopt, self.dim()), out, Tensor(), {});
 }
 
 std::array<TensorSpec, 2> max_dim_meta(const Tensor& self, int64_t dim, bool keepdim) {
   return with_indices_spec("max", self, dim, keepdim);
 }
-void max_dim_cpu(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& indices) {
+void max_dim_kernel(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& indices) {
   run_reduction(
       "max", cpu::argmax_kernel(self.scalar_type()), self, make_dim_mask(IntArrayRef(dim), self.dim()), values, indices, {});
 }
 std::array<TensorSpec, 2> min_dim_meta(const Tensor& self, int64_t dim, bool keepdim) {
   return with_indices_spec("min", self, dim, keepdim);
 }
-void min_dim_cpu(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& indices) {
+void min_dim_kernel(const Tensor& self, int64_t dim, bool, Tensor& values, Tensor& indices) {
   run_reduction(
       "min", cpu::argmin_kernel(self.scalar_type()), self, make_dim_mask(IntArrayRef(dim), self.dim()), values, indices, {});
 }
 
 TensorSpec amax_meta(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme_spec("amax", self, dim, keepdim); }
-void amax_cpu(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
+void amax_kernel(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
   run_reduction("amax", cpu::max_kernel(self.scalar_type()), self, make_dim_mask(dim, self.dim()), out, Tensor(), {});
 }
 TensorSpec amin_meta(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme_spec("amin", self, dim, keepdim); }
-void amin_cpu(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
+void amin_kernel(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
   run_reduction("amin", cpu::min_kernel(self.scalar_type()), self, make_dim_mask(dim, self.dim()), out, Tensor(), {});
 }
 
@@ -101,7 +101,7 @@ std::array<TensorSpec, 2> aminmax_meta(const Tensor& self, std::optional<int64_t
   const TensorSpec spec{reduced_sizes(self, mask, keepdim), {}, self.scalar_type(), self.device()};
   return {spec, spec};
 }
-void aminmax_cpu(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& min, Tensor& max) {
+void aminmax_kernel(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& min, Tensor& max) {
   const DimMask mask = make_dim_mask(dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), self.dim());
   // One pass where elements that are reduced together are neighbours.
   if (self.is_contiguous() && (!dim || self.dim() <= 1 || maybe_wrap_dim(*dim, self.dim()) == self.dim() - 1)) {
@@ -115,14 +115,14 @@ void aminmax_cpu(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& m
 TensorSpec argmax_meta(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return arg_spec("argmax", self, dim, keepdim);
 }
-void argmax_cpu(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& out) {
+void argmax_kernel(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& out) {
   const DimMask mask = make_dim_mask(dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), self.dim());
   run_reduction("argmax", cpu::argmax_kernel(self.scalar_type()), self, mask, Tensor(), out, {});
 }
 TensorSpec argmin_meta(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return arg_spec("argmin", self, dim, keepdim);
 }
-void argmin_cpu(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& out) {
+void argmin_kernel(const Tensor& self, std::optional<int64_t> dim, bool, Tensor& out) {
   const DimMask mask = make_dim_mask(dim ? OptionalIntArrayRef(*dim) : OptionalIntArrayRef(), self.dim());
   run_reduction("argmin", cpu::argmin_kernel(self.scalar_type()), self, mask, Tensor(), out, {});
 }

@@ -34,39 +34,39 @@ void run_any(const Tensor& self, const DimMask& mask, const Tensor& out) {
 }  // namespace
 
 TensorSpec all_meta(const Tensor& self) { return logical_spec(self, all_dims(self), false); }
-void all_cpu(const Tensor& self, Tensor& out) { run_all(self, all_dims(self), out); }
+void all_kernel(const Tensor& self, Tensor& out) { run_all(self, all_dims(self), out); }
 TensorSpec all_dim_meta(const Tensor& self, int64_t dim, bool keepdim) { return logical_spec(self, one_dim(self, dim), keepdim); }
-void all_dim_cpu(const Tensor& self, int64_t dim, bool, Tensor& out) { run_all(self, one_dim(self, dim), out); }
+void all_dim_kernel(const Tensor& self, int64_t dim, bool, Tensor& out) { run_all(self, one_dim(self, dim), out); }
 // An empty list of dims reduces nothing here.
 TensorSpec all_dims_meta(const Tensor& self, OptionalIntArrayRef dim, bool keepdim) {
   return logical_spec(self, make_dim_mask(dim, self.dim(), /*empty_is_none=*/true), keepdim);
 }
-void all_dims_cpu(const Tensor& self, OptionalIntArrayRef dim, bool, Tensor& out) {
+void all_dims_kernel(const Tensor& self, OptionalIntArrayRef dim, bool, Tensor& out) {
   run_all(self, make_dim_mask(dim, self.dim(), /*empty_is_none=*/true), out);
 }
 
 TensorSpec any_meta(const Tensor& self) { return logical_spec(self, all_dims(self), false); }
-void any_cpu(const Tensor& self, Tensor& out) { run_any(self, all_dims(self), out); }
+void any_kernel(const Tensor& self, Tensor& out) { run_any(self, all_dims(self), out); }
 TensorSpec any_dim_meta(const Tensor& self, int64_t dim, bool keepdim) { return logical_spec(self, one_dim(self, dim), keepdim); }
-void any_dim_cpu(const Tensor& self, int64_t dim, bool, Tensor& out) { run_any(self, one_dim(self, dim), out); }
+void any_dim_kernel(const Tensor& self, int64_t dim, bool, Tensor& out) { run_any(self, one_dim(self, dim), out); }
 TensorSpec any_dims_meta(const Tensor& self, OptionalIntArrayRef dim, bool keepdim) {
   return logical_spec(self, make_dim_mask(dim, self.dim(), /*empty_is_none=*/true), keepdim);
 }
-void any_dims_cpu(const Tensor& self, OptionalIntArrayRef dim, bool, Tensor& out) {
+void any_dims_kernel(const Tensor& self, OptionalIntArrayRef dim, bool, Tensor& out) {
   run_any(self, make_dim_mask(dim, self.dim(), /*empty_is_none=*/true), out);
 }
 
 TensorSpec count_nonzero_meta(const Tensor& self, std::optional<int64_t> dim) {
   return {reduced_sizes(self, optional_dim(self, dim), false), {}, ScalarType::Long, self.device()};
 }
-void count_nonzero_cpu(const Tensor& self, std::optional<int64_t> dim, Tensor& out) {
+void count_nonzero_kernel(const Tensor& self, std::optional<int64_t> dim, Tensor& out) {
   run_reduction(
       "count_nonzero", cpu::count_nonzero_kernel(self.scalar_type()), self, optional_dim(self, dim), out, Tensor(), {});
 }
 TensorSpec count_nonzero_dims_meta(const Tensor& self, IntArrayRef dim) {
   return {reduced_sizes(self, make_dim_mask(dim, self.dim()), false), {}, ScalarType::Long, self.device()};
 }
-void count_nonzero_dims_cpu(const Tensor& self, IntArrayRef dim, Tensor& out) {
+void count_nonzero_dims_kernel(const Tensor& self, IntArrayRef dim, Tensor& out) {
   run_reduction(
       "count_nonzero", cpu::count_nonzero_kernel(self.scalar_type()), self, make_dim_mask(dim, self.dim()), out, Tensor(), {});
 }

@@ -55,26 +55,26 @@ void run_norm(const Tensor& self, const std::optional<Scalar>& p, OptionalIntArr
 }  // namespace
 
 TensorSpec norm_meta(const Tensor& self, const Scalar& p) { return norm_spec(self, p, std::nullopt, false, std::nullopt); }
-void norm_cpu(const Tensor& self, const Scalar& p, Tensor& out) { run_norm(self, p, std::nullopt, out); }
+void norm_kernel(const Tensor& self, const Scalar& p, Tensor& out) { run_norm(self, p, std::nullopt, out); }
 
 TensorSpec norm_dtype_meta(const Tensor& self, const std::optional<Scalar>& p, ScalarType dtype) {
   return norm_spec(self, p, std::nullopt, false, dtype);
 }
-void norm_dtype_cpu(const Tensor& self, const std::optional<Scalar>& p, ScalarType, Tensor& out) {
+void norm_dtype_kernel(const Tensor& self, const std::optional<Scalar>& p, ScalarType, Tensor& out) {
   run_norm(self, p, std::nullopt, out);
 }
 
 TensorSpec norm_dim_meta(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim) {
   return norm_spec(self, p, dim, keepdim, std::nullopt);
 }
-void norm_dim_cpu(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool, Tensor& out) {
+void norm_dim_kernel(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool, Tensor& out) {
   run_norm(self, p, dim, out);
 }
 
 TensorSpec norm_dim_dtype_meta(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim, ScalarType dtype) {
   return norm_spec(self, p, dim, keepdim, dtype);
 }
-void norm_dim_dtype_cpu(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool, ScalarType, Tensor& out) {
+void norm_dim_dtype_kernel(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool, ScalarType, Tensor& out) {
   run_norm(self, p, dim, out);
 }
 
@@ -135,7 +135,7 @@ void complex_logsumexp(const Tensor& self, const DimMask& mask, Tensor& out) {
 
 }  // namespace
 
-void logsumexp_cpu(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
+void logsumexp_kernel(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
   if (self.is_complex()) return complex_logsumexp(self, make_dim_mask(dim, self.dim()), out);
   cpu::ReduceParams params;
   params.out_type = out.scalar_type();

@@ -201,7 +201,7 @@ TensorSpec trace_meta(const Tensor& self) {
   const bool integral = isIntegralType(self.scalar_type(), true);
   return {{}, {}, integral ? ScalarType::Long : self.scalar_type(), self.device()};
 }
-void trace_cpu(const Tensor& self, Tensor& out) {
+void trace_kernel(const Tensor& self, Tensor& out) {
   cpu::ReduceParams params;
   params.out_type = out.scalar_type();
   run_reduction("trace", cpu::sum_kernel(self.scalar_type()), at::diagonal(self), make_dim_mask(std::nullopt, 1), out, Tensor(), params);

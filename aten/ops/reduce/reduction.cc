@@ -4,6 +4,15 @@
 #include "aten/cpu/copy.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/support/alignment.h"
+#include "aten/cuda/reduce/reduce.h"
+
+namespace at::cuda {
+
+// There in programs that link //aten/cuda.
+[[gnu::weak]] void reduce(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, ScalarType in_dtype,
+                          const ScalarType (&out_dtypes)[2], const cpu::ReduceParams& params);
+
+}  // namespace at::cuda
 
 namespace at::native {
 
@@ -67,8 +76,11 @@ bool is_aligned(const TensorBase& t) {
 void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const TensorBase& self, const DimMask& mask,
                    const TensorBase& out0, const TensorBase& out1, const cpu::ReduceParams& params) {
   if (!kernel) throw_not_implemented(op, self.scalar_type());
-  if (C10_UNLIKELY(!is_aligned(self))) return run_reduction(op, kernel, aligned_copy(self, true), mask, out0, out1, params);
-  if (C10_UNLIKELY(!is_aligned(out0) || !is_aligned(out1))) {
+  const bool on_cpu = self.is_cpu();
+  TORCH_CHECK_NOT_IMPLEMENTED(on_cpu || (self.is_cuda() && kernel->cuda != nullptr), op, ": no kernel for tensors on ", self.device(),
+                              " is linked");
+  if (C10_UNLIKELY(on_cpu && !is_aligned(self))) return run_reduction(op, kernel, aligned_copy(self, true), mask, out0, out1, params);
+  if (C10_UNLIKELY(on_cpu && (!is_aligned(out0) || !is_aligned(out1)))) {
     const Tensor first = out0.defined() ? aligned_copy(out0, false) : Tensor();
     const Tensor second = out1.defined() ? aligned_copy(out1, false) : Tensor();
     run_reduction(op, kernel, self, mask, first, second, params);
@@ -78,7 +90,7 @@ void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const Tensor
   }
   const int64_t rank = self.dim();
   const auto item = static_cast<int64_t>(self.itemsize());
-  bool all = self.is_contiguous();
+  bool all = on_cpu && self.is_contiguous();
   for (int64_t d = 0; all && d < rank; ++d) all = mask[d];
   if (all) {
     return cpu::reduce_all(
@@ -105,7 +117,10 @@ void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const Tensor
     args.out[k] = out.mutable_data_ptr();
     args.out_strides[k] = out_strides[k].data();
   }
-  cpu::reduce(*kernel, args, params);
+  if (on_cpu) return cpu::reduce(*kernel, args, params);
+  const ScalarType out_dtypes[2] = {out0.defined() ? out0.scalar_type() : ScalarType::Undefined,
+                                    out1.defined() ? out1.scalar_type() : ScalarType::Undefined};
+  cuda::reduce(op, kernel->cuda, args, self.scalar_type(), out_dtypes, params);
 }
 
 }  // namespace at::native

@@ -55,14 +55,14 @@ void check_mean_dtype(const Tensor& self, std::optional<ScalarType> dtype) {
 }  // namespace
 
 TensorSpec sum_meta(const Tensor& self, std::optional<ScalarType> dtype) { return sum_spec(self, all_dims(self), false, dtype); }
-void sum_cpu(const Tensor& self, std::optional<ScalarType>, Tensor& out) {
+void sum_kernel(const Tensor& self, std::optional<ScalarType>, Tensor& out) {
   sum_like("sum", cpu::sum_kernel, self, all_dims(self), out);
 }
 
 TensorSpec sum_dim_meta(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   return sum_spec(self, make_dim_mask(dim, self.dim()), keepdim, dtype);
 }
-void sum_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>, Tensor& out) {
+void sum_dim_kernel(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>, Tensor& out) {
   sum_like("sum", cpu::sum_kernel, self, make_dim_mask(dim, self.dim()), out);
 }
 
@@ -70,7 +70,7 @@ TensorSpec nansum_meta(const Tensor& self, OptionalIntArrayRef dim, bool keepdim
   TORCH_CHECK(!isComplexType(self.scalar_type()), "nansum does not support complex inputs");
   return sum_spec(self, make_dim_mask(dim, self.dim()), keepdim, dtype);
 }
-void nansum_cpu(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>, Tensor& out) {
+void nansum_kernel(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>, Tensor& out) {
   sum_like("nansum", cpu::nansum_kernel, self, make_dim_mask(dim, self.dim()), out);
 }
 
@@ -78,7 +78,7 @@ TensorSpec mean_meta(const Tensor& self, std::optional<ScalarType> dtype) {
   check_mean_dtype(self, dtype);
   return sum_spec(self, all_dims(self), false, dtype);
 }
-void mean_cpu(const Tensor& self, std::optional<ScalarType>, Tensor& out) {
+void mean_kernel(const Tensor& self, std::optional<ScalarType>, Tensor& out) {
   const DimMask mask = all_dims(self);
   sum_like("mean", cpu::sum_kernel, self, mask, out, static_cast<double>(reduced_count(self, mask)));
 }
@@ -87,20 +87,20 @@ TensorSpec mean_dim_meta(const Tensor& self, OptionalIntArrayRef dim, bool keepd
   check_mean_dtype(self, dtype);
   return sum_spec(self, make_dim_mask(dim, self.dim()), keepdim, dtype);
 }
-void mean_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>, Tensor& out) {
+void mean_dim_kernel(const Tensor& self, OptionalIntArrayRef dim, bool, std::optional<ScalarType>, Tensor& out) {
   const DimMask mask = make_dim_mask(dim, self.dim());
   sum_like("mean", cpu::sum_kernel, self, mask, out, static_cast<double>(reduced_count(self, mask)));
 }
 
 TensorSpec prod_meta(const Tensor& self, std::optional<ScalarType> dtype) { return sum_spec(self, all_dims(self), false, dtype); }
-void prod_cpu(const Tensor& self, std::optional<ScalarType>, Tensor& out) {
+void prod_kernel(const Tensor& self, std::optional<ScalarType>, Tensor& out) {
   sum_like("prod", cpu::prod_kernel, self, all_dims(self), out);
 }
 
 TensorSpec prod_dim_meta(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype) {
   return sum_spec(self, make_dim_mask(IntArrayRef(dim), self.dim()), keepdim, dtype);
 }
-void prod_dim_cpu(const Tensor& self, int64_t dim, bool, std::optional<ScalarType>, Tensor& out) {
+void prod_dim_kernel(const Tensor& self, int64_t dim, bool, std::optional<ScalarType>, Tensor& out) {
   sum_like("prod", cpu::prod_kernel, self, make_dim_mask(IntArrayRef(dim), self.dim()), out);
 }
 

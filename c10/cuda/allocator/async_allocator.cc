@@ -233,8 +233,8 @@ class AsyncAllocator final : public CUDAAllocator {
     size_t free = 0, total = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
     device.fraction = fraction;
-    device.limit = fraction >= 1 ? std::numeric_limits<size_t>::max()
-                                 : static_cast<size_t>(fraction * static_cast<double>(total));
+    device.limit =
+        fraction >= 1 ? std::numeric_limits<size_t>::max() : static_cast<size_t>(fraction * static_cast<double>(total));
   }
 
   Device& at(DeviceIndex index) {
@@ -305,6 +305,7 @@ class AsyncAllocator final : public CUDAAllocator {
 
   // Frees behind all work that uses the memory. Throws before anything is freed.
   void give_back(void* ptr, const Allocation& allocation) {
+    if (allocation.captured && captures_ == 0) return;  // the graph frees it when it is launched again, or goes
     const CUDAGuard guard(allocation.device);
     if (allocation.uses.empty()) {
       C10_CUDA_CHECK(cudaFreeAsync(ptr, allocation.stream));
@@ -339,6 +340,8 @@ class AsyncAllocator final : public CUDAAllocator {
 
 }  // namespace
 
-CUDAAllocator* make_async_allocator() { return new AsyncAllocator; }
+CUDAAllocator* make_async_allocator() {
+  return new AsyncAllocator;
+}
 
 }  // namespace c10::cuda::CUDACachingAllocator

@@ -19,8 +19,6 @@ DataPtr allocate_data(CUDAAllocator& allocator, size_t bytes);
 DeleterFnPtr raw_deleter_of_current();
 /// Copies between blocks, on the current stream of the current device.
 void copy_on_current_stream(void* destination, const void* source, size_t bytes);
-/// cudaDeviceEnablePeerAccess; that it is enabled already is no error.
-void enable_peer_access(DeviceIndex device, DeviceIndex peer);
 cudaError_t copy_between_devices(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                  cudaStream_t stream, bool p2p_enabled);
 

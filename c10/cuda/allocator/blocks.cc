@@ -9,7 +9,7 @@ namespace c10::cuda::CUDACachingAllocator {
 std::unique_ptr<Block> make_block() {
   auto block = std::make_unique<Block>();
   FreeBlocks blocks;
-  block->node = blocks.extract(blocks.insert(block.get()).first);
+  block->node = blocks.extract(blocks.insert(FreeBlock{}).first);
   return block;
 }
 
@@ -19,7 +19,7 @@ void BlockPool::insert(Block* block) {
     unmapped.insert(block);
     return;
   }
-  block->node.value() = block;
+  block->node.value() = as_free(block);
   blocks.insert(std::move(block->node));
 }
 
@@ -27,7 +27,7 @@ void BlockPool::remove(Block* block) {
   if (!block->mapped) {
     unmapped.erase(block);
   } else {
-    block->node = blocks.extract(block);
+    block->node = blocks.extract(as_free(block));
   }
 }
 

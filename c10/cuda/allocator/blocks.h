@@ -29,21 +29,24 @@ struct StreamUse {
   bool operator==(const StreamUse&) const = default;
 };
 
-/// What a request looks for.
-struct Fit {
-  cudaStream_t stream;
-  size_t size;
+/// A free block as its pool finds it: by stream, size, address, of which the first that is not less than a request is
+/// the best fit. The keys stand beside the pointer, so that a search touches no other block.
+struct FreeBlock {
+  uintptr_t stream = 0;
+  size_t size = 0;
+  uintptr_t address = 0;
+  Block* block = nullptr;
+
+  bool operator<(const FreeBlock& other) const {
+    if (stream != other.stream) return stream < other.stream;
+    if (size != other.size) return size < other.size;
+    return address < other.address;
+  }
 };
-/// By stream, size, address: the first that is not less than a request is the best fit.
-struct BySize {
-  using is_transparent = void;
-  bool operator()(const Block* a, const Block* b) const;
-  bool operator()(const Block* a, const Fit& b) const;
-};
+using FreeBlocks = std::set<FreeBlock>;
 struct ByAddress {
   bool operator()(const Block* a, const Block* b) const;
 };
-using FreeBlocks = std::set<Block*, BySize>;
 
 /// A part of a segment; the parts of one segment are chained in the order of their addresses.
 struct Block {
@@ -73,14 +76,12 @@ struct Block {
 /// A block with a node. Throws std::bad_alloc.
 std::unique_ptr<Block> make_block();
 
-inline bool BySize::operator()(const Block* a, const Block* b) const {
-  if (a->stream != b->stream) return reinterpret_cast<uintptr_t>(a->stream) < reinterpret_cast<uintptr_t>(b->stream);
-  if (a->size != b->size) return a->size < b->size;
-  return reinterpret_cast<uintptr_t>(a->ptr) < reinterpret_cast<uintptr_t>(b->ptr);
+/// Where a pool keeps the block while it is free.
+inline FreeBlock as_free(Block* block) {
+  return {reinterpret_cast<uintptr_t>(block->stream), block->size, reinterpret_cast<uintptr_t>(block->ptr), block};
 }
-inline bool BySize::operator()(const Block* a, const Fit& b) const {
-  if (a->stream != b.stream) return reinterpret_cast<uintptr_t>(a->stream) < reinterpret_cast<uintptr_t>(b.stream);
-  return a->size < b.size;
+inline FreeBlock smallest_free(cudaStream_t stream, size_t size) {
+  return {reinterpret_cast<uintptr_t>(stream), size, 0, nullptr};
 }
 inline bool ByAddress::operator()(const Block* a, const Block* b) const {
   if (a->stream != b->stream) return reinterpret_cast<uintptr_t>(a->stream) < reinterpret_cast<uintptr_t>(b->stream);
@@ -118,7 +119,9 @@ struct PrivatePool {
   BlockPool small_blocks;
 };
 
-inline MempoolId_t BlockPool::id() const { return owner != nullptr ? owner->id : MempoolId_t{0, 0}; }
+inline MempoolId_t BlockPool::id() const {
+  return owner != nullptr ? owner->id : MempoolId_t{0, 0};
+}
 
 /// The blocks that are allocated, by address, for all devices.
 class LiveBlocks {

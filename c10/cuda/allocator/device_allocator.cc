@@ -72,7 +72,8 @@ Block* DeviceAllocator::allocate(size_t requested, cudaStream_t stream, bool cac
   if (spare_ == nullptr) spare_ = make_block();
   const Request request = make_request(requested, stream, cached);
   Block* block = cached ? take_free(request) : nullptr;
-  if (block == nullptr) [[unlikely]] block = obtain(request, lock, context);
+  if (block == nullptr) [[unlikely]]
+    block = obtain(request, lock, context);
   return hand_out(block, request, context);
 }
 
@@ -80,16 +81,17 @@ Block* DeviceAllocator::allocate(size_t requested, cudaStream_t stream, bool cac
 Block* DeviceAllocator::take_free(const Request& request) {
   BlockPool& pool = *request.pool;
   ++pool.searches;
-  auto it = pool.blocks.lower_bound(Fit{request.stream, request.size});
-  if (it == pool.blocks.end() || (*it)->stream != request.stream) return nullptr;
-  if ((*it)->expandable_segment != nullptr) {
+  const FreeBlock wanted = smallest_free(request.stream, request.size);
+  auto it = pool.blocks.lower_bound(wanted);
+  if (it == pool.blocks.end() || it->stream != wanted.stream) return nullptr;
+  if (it->block->expandable_segment != nullptr) {
     // The end of a segment that can grow is kept for what needs it.
-    for (auto next = std::next(it); next != pool.blocks.end() && (*next)->stream == request.stream &&
-                                    size_with_growth(**next) < size_with_growth(**it);
+    for (auto next = std::next(it); next != pool.blocks.end() && next->stream == wanted.stream &&
+                                    size_with_growth(*next->block) < size_with_growth(*it->block);
          ++next)
       it = next;
   }
-  Block* const block = *it;
+  Block* const block = it->block;
   const AllocatorSettings& settings = allocator_settings();
   if (request.size < settings.max_split_size) {
     if (block->size >= settings.max_split_size) return nullptr;
@@ -169,7 +171,8 @@ Block* DeviceAllocator::hand_out(Block* block, const Request& request, Context c
   adjust(stats_.requested_bytes, pool, static_cast<int64_t>(request.requested));
   if (block->size >= allocator_settings().max_split_size) stats_.oversize_allocations.increase(1);
   record(TraceEntry::ALLOC, block->ptr, request.requested, block->stream, pool.id(), context);
-  if (context != nullptr || block->context_when_allocated != nullptr) block->context_when_allocated = std::move(context);
+  if (context != nullptr || block->context_when_allocated != nullptr)
+    block->context_when_allocated = std::move(context);
   return block;
 }
 
@@ -204,8 +207,8 @@ void DeviceAllocator::free(Block* block) {
   }
 }
 
-// Joins two free blocks, of which the first is followed by the second; neither is in a pool. The second is gone then, so that the
-// first block of a segment stays the first.
+// Joins two free blocks, of which the first is followed by the second; neither is in a pool. The second is gone then,
+// so that the first block of a segment stays the first.
 void DeviceAllocator::join(Block* first, Block* second) {
   first->size += second->size;
   first->next = second->next;
@@ -290,7 +293,8 @@ void DeviceAllocator::event_happened(Waiting& waiting) {
 
 // Frees what no stream uses any more. While work is captured nothing is asked of streams.
 void DeviceAllocator::process_events() {
-  if (waiting_.empty() && deferred_.empty()) [[likely]] return;
+  if (waiting_.empty() && deferred_.empty()) [[likely]]
+    return;
   if (!regions_.empty()) return;
   insert_deferred_events();
   for (auto& [use, queue] : waiting_) {

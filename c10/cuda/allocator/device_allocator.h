@@ -33,10 +33,11 @@ class DeviceAllocator {
   DeviceAllocator(const DeviceAllocator&) = delete;
   DeviceAllocator& operator=(const DeviceAllocator&) = delete;
 
-  /// A block of at least `requested` bytes, more than 0. Without `cached` it is a segment of its own, which goes back to CUDA when it is
-  /// freed. Throws OutOfMemoryError.
+  /// A block of at least `requested` bytes, more than 0. Without `cached` it is a segment of its own, which goes back
+  /// to CUDA when it is freed. Throws OutOfMemoryError.
   Block* allocate(size_t requested, cudaStream_t stream, bool cached);
-  /// Throws nothing for errors of streams: what could not be asked of them is asked again by the next allocation, which reports it.
+  /// Throws nothing for errors of streams: what could not be asked of them is asked again by the next allocation, which
+  /// reports it.
   void free(Block* block);
   void record_stream(Block* block, StreamUse use);
   void empty_cache(MempoolId_t id);
@@ -116,6 +117,7 @@ class DeviceAllocator {
   Block* obtain(const Request& request, Lock& lock, const Context& context);
   Block* new_segment(const Request& request, Lock& lock, const Context& context);
   Block* grow_expandable(const Request& request, const Context& context);
+  static size_t free_size(const Block* block);
   Block* find_growing(const Request& request);
   void release_segment(Block* block, const Context& context);
   void release_if_unmapped(Block* block);
@@ -149,7 +151,7 @@ class DeviceAllocator {
   BlockPool large_{false, nullptr};
   BlockPool small_{true, nullptr};
   std::map<MempoolId_t, std::unique_ptr<PrivatePool>> private_pools_;
-  std::vector<Region> regions_;  // whose allocations come from private pools; the last one that fits
+  std::vector<Region> regions_;          // whose allocations come from private pools; the last one that fits
   std::unordered_set<Block*> segments_;  // first blocks
   std::vector<std::unique_ptr<ExpandableSegment>> expandable_segments_;
   std::vector<c10::DeviceIndex> peers_;
@@ -163,18 +165,6 @@ class DeviceAllocator {
   size_t reserved_ = 0;  // bytes taken from CUDA
   double fraction_ = 1;
   Ring<TraceEntry> trace_;
-};
-
-/// Lets the thread allocate and free while work is captured: for calls that no graph takes part in.
-class RelaxedCapture {
- public:
-  RelaxedCapture();
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-  ~RelaxedCapture();
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
 /// "20.00 MiB"

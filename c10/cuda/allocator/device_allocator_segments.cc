@@ -6,20 +6,13 @@
 
 #include "c10/cuda/allocator/callbacks.h"
 #include "c10/cuda/allocator/device_allocator.h"
+#include "c10/cuda/capture_mode.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/guard.h"
 #include "c10/util/exception.h"
 #include "c10/util/scope_exit.h"
 
 namespace c10::cuda::CUDACachingAllocator {
-
-RelaxedCapture::RelaxedCapture() { C10_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-
-RelaxedCapture::~RelaxedCapture() {
-  // Once more, lest the thread stay relaxed: a failed exchange has exchanged nothing.
-  if (cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess) return;
-  C10_CUDA_CHECK_WARN(cudaThreadExchangeStreamCaptureMode(&mode_));
-}
 
 std::string format_size(uint64_t bytes) {
   constexpr std::array<const char*, 3> kUnits = {"KiB", "MiB", "GiB"};
@@ -48,7 +41,7 @@ size_t DeviceAllocator::allowed_memory() {
 // What happens where no free block fits: the ways to get one, from the cheapest on.
 Block* DeviceAllocator::obtain(const Request& request, Lock& lock, const Context& context) {
   const CUDAGuard guard(device_);
-  const RelaxedCapture relaxed;
+  const CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
   if (request.cached && has_free_memory_callbacks()) {
     // They free memory, so not under the lock; the pool stays while it has a segment.
     if (request.pool->owner != nullptr) ++request.pool->owner->segments;
@@ -145,20 +138,23 @@ Block* DeviceAllocator::new_segment(const Request& request, Lock& lock, const Co
 
 // --- expandable segments ---
 
-// Addresses of the stream's segments behind which, with the free block in front of them, there is room for the request.
+size_t DeviceAllocator::free_size(const Block* block) {
+  return block != nullptr && block->mapped && block->is_free() ? block->size : 0;
+}
+
+// Addresses of one of the stream's segments that have room for the request, with the free blocks around them.
 Block* DeviceAllocator::find_growing(const Request& request) {
   for (Block* block : request.pool->unmapped) {
     if (block->stream != request.stream) continue;
-    const Block* const previous = block->previous;
-    const size_t in_front = previous != nullptr && previous->is_free() ? previous->size : 0;
-    if (in_front + block->size >= request.size) return block;
+    if (free_size(block->previous) + block->size + free_size(block->next) >= request.size) return block;
   }
   const size_t piece = request.pool->is_small ? kSmallBuffer : kLargeBuffer;
   const size_t total = total_memory();
   std::unique_ptr<Block> block = make_block();
   segments_.reserve(segments_.size() + 1);
   // More addresses than memory: pieces come and go, and holes are not moved.
-  auto segment = std::make_unique<ExpandableSegment>(device_, piece, std::max(total + total / 8, request.size + piece), peers_);
+  auto segment =
+      std::make_unique<ExpandableSegment>(device_, piece, std::max(total + total / 8, request.size + piece), peers_);
   block->ptr = segment->address();
   block->size = segment->address_bytes();
   block->device = device_;
@@ -178,7 +174,7 @@ Block* DeviceAllocator::grow_expandable(const Request& request, const Context& c
   Block* block = find_growing(request);
   ExpandableSegment& segment = *block->expandable_segment;
   Block* const previous = block->previous != nullptr && block->previous->is_free() ? block->previous : nullptr;
-  const size_t in_front = previous != nullptr ? previous->size : 0;
+  const size_t in_front = free_size(previous);
   const size_t bytes = std::min(segment.round_up(request.size - std::min(in_front, request.size)), block->size);
   const bool leaves_rest = bytes < block->size;
   const size_t allowed = allowed_memory();
@@ -234,8 +230,8 @@ void DeviceAllocator::unmap_block(Block* block, const Context& context) {
   ExpandableSegment::Range range = segment.pieces_within(block->ptr, block->size);
   if (range.bytes == 0) return;
   std::unique_ptr<Block> behind = make_block(), middle = make_block();
-  // Unlike cudaFree the driver does not wait for who uses the memory.
-  C10_CUDA_CHECK(cudaStreamSynchronize(block->stream));
+  // Unlike cudaFree the driver does not wait for who uses the memory. That of a graph is used on the streams of its replays.
+  C10_CUDA_CHECK(pool.owner != nullptr ? cudaDeviceSynchronize() : cudaStreamSynchronize(block->stream));
   range = segment.unmap(range);
   reserved_ -= range.bytes;
   ++stats_.num_device_free;
@@ -279,7 +275,7 @@ void DeviceAllocator::unmap_block(Block* block, const Context& context) {
 void DeviceAllocator::release_segment(Block* block, const Context& context) {
   BlockPool& pool = *block->pool;
   {
-    const RelaxedCapture relaxed;
+    const CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
     if (pool.owner != nullptr && pool.owner->allocator != nullptr) {
       pool.owner->allocator->raw_delete(block->ptr);
     } else {
@@ -303,7 +299,8 @@ void DeviceAllocator::release_segment(Block* block, const Context& context) {
 // Gives back what is free of a pool. An expandable segment must wait for its stream, which may take part in a capture.
 void DeviceAllocator::release_free(BlockPool& pool, const Context& context) {
   std::vector<Block*> whole, expandable;
-  for (Block* block : pool.blocks) {
+  for (const FreeBlock& free : pool.blocks) {
+    Block* const block = free.block;
     if (block->expandable_segment != nullptr) {
       expandable.push_back(block);
     } else if (!block->is_split()) {
@@ -336,8 +333,8 @@ void DeviceAllocator::release_cached(MempoolId_t id, const Context& context) {
   }
 }
 
-// Blocks of max_split_size or more are used for requests of about their size only: one that suffices, else the largest ones together,
-// make room for another.
+// Blocks of max_split_size or more are used for requests of about their size only: one that suffices, else the largest
+// ones together, make room for another.
 bool DeviceAllocator::release_oversize(const Request& request, const Context& context) {
   const size_t oversize = allocator_settings().max_split_size;
   BlockPool& pool = *request.pool;
@@ -350,13 +347,14 @@ bool DeviceAllocator::release_oversize(const Request& request, const Context& co
     chosen.push_back(block);
     sum += block->size;
   };
-  auto it = pool.blocks.lower_bound(Fit{request.stream, wanted});
-  for (auto enough = it; enough != pool.blocks.end() && (*enough)->stream == request.stream && sum < wanted; ++enough)
-    choose(*enough);
+  const FreeBlock smallest = smallest_free(request.stream, wanted);
+  auto it = pool.blocks.lower_bound(smallest);
+  for (auto enough = it; enough != pool.blocks.end() && enough->stream == smallest.stream && sum < wanted; ++enough)
+    choose(enough->block);
   while (sum < wanted && it != pool.blocks.begin()) {
     --it;
-    if ((*it)->stream != request.stream || (*it)->size < oversize) break;
-    choose(*it);
+    if (it->stream != smallest.stream || it->size < oversize) break;
+    choose(it->block);
   }
   if (sum < wanted) return false;
   for (Block* block : chosen) release_segment(block, context);
@@ -370,10 +368,10 @@ void DeviceAllocator::collect_garbage(const Context& context) {
   const size_t limit = static_cast<size_t>(threshold * static_cast<double>(std::min(allowed_memory(), total_memory())));
   if (reserved_ <= limit) return;
   std::vector<Block*> candidates;
-  for (Block* block : large_.blocks)
-    if (!block->is_split() && block->expandable_segment == nullptr) candidates.push_back(block);
+  for (const FreeBlock& free : large_.blocks)
+    if (!free.block->is_split() && free.block->expandable_segment == nullptr) candidates.push_back(free.block);
   std::sort(candidates.begin(), candidates.end(),
-                   [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
+            [](const Block* a, const Block* b) { return a->searches_at_free < b->searches_at_free; });
   for (Block* block : candidates) {
     if (reserved_ <= limit) return;
     release_segment(block, context);
@@ -398,10 +396,9 @@ void DeviceAllocator::out_of_memory(const Request& request, Lock& lock, const Co
   const size_t allowed = allowed_memory();
   const std::string limit =
       allowed == AllocatorSettings::kUnlimited ? std::string() : format_size(allowed) + " allowed; ";
-  const std::string pools =
-      in_private_pools == 0
-          ? std::string()
-          : " with " + format_size(in_private_pools) + " allocated in private pools (e.g., CUDA Graphs),";
+  const std::string pools = in_private_pools == 0 ? std::string()
+                                                  : " with " + format_size(in_private_pools) +
+                                                        " allocated in private pools (e.g., CUDA Graphs),";
   lock.unlock();
   history_.notify_out_of_memory(device_, size, allowed == AllocatorSettings::kUnlimited ? total : allowed, free);
   TORCH_CHECK_WITH(

@@ -23,9 +23,9 @@ struct PoolState final : AllocatorState {
 };
 
 void for_each_stat(DeviceStats& stats, void (Stat::*change)()) {
-  for (StatArray* array : {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
-                           &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-                           &stats.inactive_split_bytes, &stats.requested_bytes})
+  for (StatArray* array :
+       {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split, &stats.allocated_bytes,
+        &stats.reserved_bytes, &stats.active_bytes, &stats.inactive_split_bytes, &stats.requested_bytes})
     for (Stat& stat : *array) (stat.*change)();
   (stats.oversize_allocations.*change)();
   (stats.oversize_segments.*change)();
@@ -137,7 +137,7 @@ void DeviceAllocator::cache_info(size_t* largest) {
   }
   Lock lock(mutex_);
   const auto look = [&](const BlockPool& pool) {
-    for (const Block* block : pool.blocks) *largest = std::max(*largest, block->size);
+    for (const FreeBlock& free : pool.blocks) *largest = std::max(*largest, free.size);
   };
   look(large_);
   look(small_);
@@ -218,7 +218,8 @@ void DeviceAllocator::begin_pool(MempoolId_t id, std::function<bool(cudaStream_t
   TORCH_CHECK(filter != nullptr, "beginAllocateToPool: expected a function that accepts streams");
   Lock lock(mutex_);
   for (const Region& region : regions_)
-    TORCH_CHECK(region.id != id, "beginAllocateToPool: allocations go to pool {", id.first, ", ", id.second, "} already");
+    TORCH_CHECK(region.id != id, "beginAllocateToPool: allocations go to pool {", id.first, ", ", id.second,
+                "} already");
   regions_.reserve(regions_.size() + 1);
   use_pool(id, nullptr);
   regions_.push_back({id, std::move(filter)});

@@ -18,6 +18,11 @@ Event::~Event() {
   if (event_ != nullptr) C10_CUDA_CHECK_WARN(cudaEventDestroy(event_));
 }
 
+void Event::destroy() {
+  C10_CUDA_CHECK(cudaEventDestroy(event_));
+  event_ = nullptr;
+}
+
 Event EventPool::record(c10::DeviceIndex device, cudaStream_t stream) {
   const auto idle = std::find_if(idle_.begin(), idle_.end(), [&](const Event& e) { return e.device() == device; });
   Event event = idle == idle_.end() ? Event(device) : std::move(*idle);

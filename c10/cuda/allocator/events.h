@@ -23,6 +23,9 @@ class Event {
   }
   ~Event();
 
+  /// Throws where CUDA does not destroy it; it is still there then.
+  void destroy();
+
   c10::DeviceIndex device() const { return device_; }
   cudaEvent_t get() const { return event_; }
 
@@ -37,7 +40,9 @@ class EventPool {
   /// An event recorded behind what is on `stream` of `device` now.
   Event record(c10::DeviceIndex device, cudaStream_t stream);
   void give_back(Event event) { idle_.push_back(std::move(event)); }
-  void clear() { idle_.clear(); }
+  void clear() {
+    for (; !idle_.empty(); idle_.pop_back()) idle_.back().destroy();
+  }
 
  private:
   std::vector<Event> idle_;

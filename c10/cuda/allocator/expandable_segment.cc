@@ -53,6 +53,12 @@ void check(CUresult result, const char* call, const char* file, int line) {
 }
 #define CHECK_DRIVER(call) check((call), #call, __FILE__, __LINE__)
 
+// Where nobody could try again later, memory and addresses are worth a second try at once.
+template <class Call>
+bool gave_back(const Call& call) {
+  return call() == CUDA_SUCCESS || call() == CUDA_SUCCESS;
+}
+
 CUmemAllocationProp properties_of(c10::DeviceIndex device) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -61,11 +67,15 @@ CUmemAllocationProp properties_of(c10::DeviceIndex device) {
   return properties;
 }
 
-CUdeviceptr device_pointer(const char* address) { return reinterpret_cast<CUdeviceptr>(address); }
+CUdeviceptr device_pointer(const char* address) {
+  return reinterpret_cast<CUdeviceptr>(address);
+}
 
 }  // namespace
 
-bool ExpandableSegment::is_supported() { return driver() != nullptr; }
+bool ExpandableSegment::is_supported() {
+  return driver() != nullptr;
+}
 
 ExpandableSegment::ExpandableSegment(c10::DeviceIndex device, size_t piece_bytes, size_t address_bytes,
                                      std::vector<c10::DeviceIndex> peers)
@@ -77,8 +87,7 @@ ExpandableSegment::ExpandableSegment(c10::DeviceIndex device, size_t piece_bytes
 }
 
 ExpandableSegment::~ExpandableSegment() {
-  // Addresses that cannot be given back are lost, no memory.
-  if (driver()->address_free(device_pointer(address_), address_bytes()) != CUDA_SUCCESS)
+  if (!gave_back([&] { return driver()->address_free(device_pointer(address_), address_bytes()); }))
     TORCH_WARN("CUDA: the addresses of an expandable segment could not be given back");
 }
 
@@ -107,12 +116,14 @@ bool ExpandableSegment::map(Range range) {
       pieces_[created] = handle;
     }
     for (; mapped < end; ++mapped)
-      CHECK_DRIVER(driver()->map(device_pointer(address_ + mapped * piece_bytes_), piece_bytes_, 0, *pieces_[mapped], 0));
+      CHECK_DRIVER(
+          driver()->map(device_pointer(address_ + mapped * piece_bytes_), piece_bytes_, 0, *pieces_[mapped], 0));
     std::vector<c10::DeviceIndex> devices = peers_;
     devices.push_back(device_);
     set_access(range, devices);
   } catch (...) {
-    for (size_t i = begin; i < mapped; ++i) (void)driver()->unmap(device_pointer(address_ + i * piece_bytes_), piece_bytes_);
+    for (size_t i = begin; i < mapped; ++i)
+      (void)driver()->unmap(device_pointer(address_ + i * piece_bytes_), piece_bytes_);
     release(begin, created);
     throw;
   }
@@ -136,8 +147,7 @@ ExpandableSegment::Range ExpandableSegment::unmap(Range range) {
     CHECK_DRIVER(result);
     --mapped_;
     const unsigned long long handle = *std::exchange(pieces_[i], std::nullopt);
-    // Memory is worth a second try; the addresses are free in any case.
-    released &= driver()->release(handle) == CUDA_SUCCESS || driver()->release(handle) == CUDA_SUCCESS;
+    released &= gave_back([&] { return driver()->release(handle); });
   }
   if (!released) TORCH_WARN("CUDA: memory of an expandable segment could not be given back");
   return {range.begin, (i - begin) * piece_bytes_};

@@ -1,4 +1,5 @@
-// A segment that grows: a large range of addresses, to which memory is mapped piece by piece by the driver's virtual memory calls.
+// A segment that grows: a large range of addresses, to which memory is mapped piece by piece by the driver's virtual
+// memory calls.
 #pragma once
 
 #include <driver_types.h>
@@ -14,7 +15,8 @@ namespace c10::cuda::CUDACachingAllocator {
 
 class ExpandableSegment {
  public:
-  /// Reserves `address_bytes` addresses (rounded up) for pieces of `piece_bytes`, read and written by `device` and `peers`.
+  /// Reserves `address_bytes` addresses (rounded up) for pieces of `piece_bytes`, read and written by `device` and
+  /// `peers`.
   ExpandableSegment(c10::DeviceIndex device, size_t piece_bytes, size_t address_bytes,
                     std::vector<c10::DeviceIndex> peers);
   ExpandableSegment(const ExpandableSegment&) = delete;
@@ -38,11 +40,11 @@ class ExpandableSegment {
   };
   Range pieces_within(char* begin, size_t bytes) const;
 
-  /// Maps memory to whole pieces that have none. False where there is not enough memory; nothing has changed then, nor where it
-  /// throws.
+  /// Maps memory to whole pieces that have none. False where there is not enough memory; nothing has changed then, nor
+  /// where it throws.
   bool map(Range range);
-  /// Takes it back, of as many pieces from the start as the driver lets it, and returns these: at least one, or it throws. No work
-  /// may use it any more.
+  /// Takes it back, of as many pieces from the start as the driver lets it, and returns these: at least one, or it
+  /// throws. No work may use it any more.
   Range unmap(Range range);
   /// Lets another device read and write what is mapped and what will be.
   void add_peer(c10::DeviceIndex device);

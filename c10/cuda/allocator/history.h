@@ -64,7 +64,8 @@ class History {
 
   /// A context where events of this level have one, else null.
   std::shared_ptr<GatheredContext> gather(RecordContext level) const {
-    if (when() < level || when() == RecordContext::NEVER) [[likely]] return nullptr;
+    if (when() < level || when() == RecordContext::NEVER) [[likely]]
+      return nullptr;
     const CreateContextFn recorder = recorder_.load(std::memory_order_relaxed);
     return recorder != nullptr ? recorder() : nullptr;
   }

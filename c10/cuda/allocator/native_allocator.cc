@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <mutex>
 
@@ -12,41 +11,14 @@
 #include "c10/cuda/device.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/guard.h"
+#include "c10/cuda/ipc.h"
+#include "c10/cuda/peer_access.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/env.h"
 #include "c10/util/exception.h"
 
 namespace c10::cuda::CUDACachingAllocator {
 namespace {
-
-// Memory of other processes that is open here, by its handle.
-class OpenHandles {
- public:
-  std::shared_ptr<void> open(const std::string& handle) {
-    std::lock_guard lock(mutex_);
-    if (std::shared_ptr<void> memory = open_[handle].lock()) return memory;
-    cudaIpcMemHandle_t bytes;
-    TORCH_CHECK(handle.size() == sizeof(bytes), "getIpcDevPtr: expected a handle of ", sizeof(bytes), " bytes, got ",
-                handle.size());
-    std::memcpy(&bytes, handle.data(), sizeof(bytes));
-    void* address = nullptr;
-    C10_CUDA_CHECK(cudaIpcOpenMemHandle(&address, bytes, cudaIpcMemLazyEnablePeerAccess));
-    const DeviceIndex device = current_device();
-    std::shared_ptr<void> memory(address, [this, handle, device](void* opened) {
-      const CUDAGuard guard(device);
-      std::lock_guard close_lock(mutex_);
-      C10_CUDA_CHECK_WARN(cudaIpcCloseMemHandle(opened));
-      // It may have been opened again since the last owner went.
-      if (const auto it = open_.find(handle); it != open_.end() && it->second.expired()) open_.erase(it);
-    });
-    open_[handle] = memory;
-    return memory;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<void>> open_;
-};
 
 class NativeAllocator final : public CUDAAllocator {
  public:
@@ -114,11 +86,14 @@ class NativeAllocator final : public CUDAAllocator {
 
   SnapshotInfo snapshot(MempoolId_t mempool_id) override {
     SnapshotInfo result;
-    for_each([&](DeviceAllocator& device) {
-      device.append_segments(mempool_id, result.segments);
-      result.device_traces.push_back(device.trace());
-      device.record_snapshot();
-    });
+    for (DeviceIndex index = 0; index < device_count(); ++index) {
+      std::vector<TraceEntry>& trace = result.device_traces.emplace_back();
+      DeviceAllocator* const made = devices_[static_cast<size_t>(index)].load();
+      if (made == nullptr) continue;
+      made->append_segments(mempool_id, result.segments);
+      trace = made->trace();
+      made->record_snapshot();
+    }
     std::sort(result.segments.begin(), result.segments.end(), [](const SegmentInfo& a, const SegmentInfo& b) {
       return a.device != b.device ? a.device < b.device : a.address < b.address;
     });
@@ -182,13 +157,19 @@ class NativeAllocator final : public CUDAAllocator {
     return {static_cast<char*>(ptr) - static_cast<char*>(base),
             std::string(reinterpret_cast<const char*>(&handle), sizeof(handle))};
   }
-  std::shared_ptr<void> getIpcDevPtr(std::string handle) override { return opened_.open(handle); }
+  std::shared_ptr<void> getIpcDevPtr(std::string handle) override {
+    cudaIpcMemHandle_t bytes;
+    TORCH_CHECK(handle.size() == sizeof(bytes), "getIpcDevPtr: expected a handle of ", sizeof(bytes), " bytes, got ",
+                handle.size());
+    std::memcpy(&bytes, handle.data(), sizeof(bytes));
+    return ipc::open_memory(current_device(), bytes);
+  }
 
   void enablePeerAccess(DeviceIndex dev, DeviceIndex dev_to_access) override {
     DeviceAllocator& accessed = checked(dev_to_access);
     checked(dev);
     if (dev == dev_to_access) return;
-    enable_peer_access(dev, dev_to_access);
+    cuda::enable_peer_access(dev, dev_to_access);
     accessed.add_peer(dev);
   }
   cudaError_t memcpyAsync(void* dst, int dst_device, const void* src, int src_device, size_t count, cudaStream_t stream,
@@ -286,11 +267,12 @@ class NativeAllocator final : public CUDAAllocator {
   size_t trace_limit_ = 0;
   std::atomic<bool> enabled_;
   std::atomic<bool> is_initialized_{false};
-  OpenHandles opened_;
 };
 
 }  // namespace
 
-CUDAAllocator* make_native_allocator() { return new NativeAllocator; }
+CUDAAllocator* make_native_allocator() {
+  return new NativeAllocator;
+}
 
 }  // namespace c10::cuda::CUDACachingAllocator

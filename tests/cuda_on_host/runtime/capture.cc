@@ -84,7 +84,8 @@ cudaError_t end(cudaStream_t named, cudaGraph_t* result) {
   if (!stream->capture) return cudaErrorIllegalState;
   Capture& capture = *stream->capture;
   if (capture.origin != stream->handle) return break_capture(capture, cudaErrorStreamCaptureUnmatched);
-  if (capture.mode != cudaStreamCaptureModeRelaxed && capture.thread != std::this_thread::get_id()) return cudaErrorStreamCaptureWrongThread;
+  if (capture.mode != cudaStreamCaptureModeRelaxed && capture.thread != std::this_thread::get_id())
+    return cudaErrorStreamCaptureWrongThread;
   cudaError_t status = cudaSuccess;
   if (capture.broken) {
     status = cudaErrorStreamCaptureInvalidated;
@@ -218,8 +219,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t named, cudaStreamCaptureStatus* s
   });
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t named, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
-                                     const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges, size_t* count) {
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t named, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,
+                                     size_t* count) {
   return api("cudaStreamGetCaptureInfo", [&] {
     if (edges && !nodes) return cudaErrorInvalidValue;
     Stream* stream = nullptr;
@@ -237,14 +239,15 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t named, cudaStreamCaptureStatus
   });
 }
 
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes, const cudaGraphEdgeData*, size_t count,
-                                                unsigned int flags) {
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes, const cudaGraphEdgeData*,
+                                                size_t count, unsigned int flags) {
   return api("cudaStreamUpdateCaptureDependencies", [&] { return update_dependencies(stream, nodes, count, flags); });
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   return api("cudaThreadExchangeStreamCaptureMode", [&] {
-    if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
+    if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
+      return cudaErrorInvalidValue;
     std::swap(*mode, thread_state().mode);
     return cudaSuccess;
   });

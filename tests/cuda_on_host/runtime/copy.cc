@@ -1,5 +1,5 @@
-// Copies and fills. From pageable memory the source is read before the call returns; to pageable memory the call waits; pinned memory
-// is read and written when the work runs.
+// Copies and fills. From pageable memory the source is read before the call returns; to pageable memory the call waits;
+// pinned memory is read and written when the work runs. Between host memory all calls wait.
 #include <cstring>
 
 #include "tests/cuda_on_host/runtime/state.h"
@@ -16,12 +16,16 @@ struct Rows {
 };
 
 void copy_rows(char* to, const char* from, const Rows& rows) {
-  for (size_t row = 0; row < rows.height; ++row) std::memmove(to + row * rows.to_pitch, from + row * rows.from_pitch, rows.width);
+  for (size_t row = 0; row < rows.height; ++row)
+    std::memmove(to + row * rows.to_pitch, from + row * rows.from_pitch, rows.width);
 }
 
-Devices home(const Allocation* memory) { return memory && !memory->on_host() ? bit(memory->device) : 0; }
+Devices home(const Allocation* memory) {
+  return memory && !memory->on_host() ? bit(memory->device) : 0;
+}
 
-void check_kind(const char* call, cudaMemcpyKind kind, bool from_host, bool to_host, const Allocation* from, const Allocation* to) {
+void check_kind(const char* call, cudaMemcpyKind kind, bool from_host, bool to_host, const Allocation* from,
+                const Allocation* to) {
   // Pinned memory counts as either.
   const auto fits = [&](bool host, bool pageable, const Allocation* memory) {
     return host ? pageable || memory->on_host() : !pageable;
@@ -32,13 +36,15 @@ void check_kind(const char* call, cudaMemcpyKind kind, bool from_host, bool to_h
   if (!matches) add_misuse(std::string(call) + ": the direction is not that of the addresses");
 }
 
-cudaError_t copy(const char* call, void* to, const void* from, const Rows& rows, cudaMemcpyKind kind, cudaStream_t named, bool wait) {
+cudaError_t copy(const char* call, void* to, const void* from, const Rows& rows, cudaMemcpyKind kind,
+                 cudaStream_t named, bool wait) {
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
   Stream* stream = find_stream(named, call);
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (rows.bytes() == 0) return cudaSuccess;
   if (!to || !from) return cudaErrorInvalidValue;
-  if (rows.height > 1 && (rows.to_pitch < rows.width || rows.from_pitch < rows.width)) return cudaErrorInvalidPitchValue;
+  if (rows.height > 1 && (rows.to_pitch < rows.width || rows.from_pitch < rows.width))
+    return cudaErrorInvalidPitchValue;
   if (cudaError_t status = check_range(to, rows.to_span(), call)) return status;
   if (cudaError_t status = check_range(from, rows.from_span(), call)) return status;
   if (cudaError_t status = check_legacy(*stream)) return status;
@@ -47,10 +53,12 @@ cudaError_t copy(const char* call, void* to, const void* from, const Rows& rows,
   }
   const Allocation *to_memory = find_memory(to), *from_memory = find_memory(from);
   const bool to_pageable = !to_memory, from_pageable = !from_memory;
-  if (stream->capture && (to_pageable || from_pageable)) return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported);
+  if (stream->capture && (to_pageable || from_pageable))
+    return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported);
   check_kind(call, kind, from_pageable, to_pageable, from_memory, to_memory);
 
-  const bool on_devices = to_memory && from_memory && !to_memory->on_host() && !from_memory->on_host();
+  const bool to_host = to_pageable || to_memory->on_host(), from_host = from_pageable || from_memory->on_host();
+  if (wait && from_pageable) finish(stream_dependencies(*stream));
   Work work{.name = call, .kind = WorkKind::kCopy, .bytes = rows.bytes(), .reach = home(to_memory) | home(from_memory)};
   auto* const target = static_cast<char*>(to);
   const std::string name = call;
@@ -74,7 +82,8 @@ cudaError_t copy(const char* call, void* to, const void* from, const Rows& rows,
   }
   uint64_t id = 0;
   if (cudaError_t status = submit(*stream, std::move(work), &id, cudaGraphNodeTypeMemcpy)) return status;
-  const bool waits = to_pageable || (wait && !on_devices && !from_pageable);
+  const bool between_hosts = to_host && from_host, between_devices = !to_host && !from_host;
+  const bool waits = to_pageable || between_hosts || (wait && !between_devices && !from_pageable);
   if (waits && id != 0) finish({id});
   return waits ? state().sticky : cudaSuccess;
 }
@@ -104,7 +113,9 @@ cudaError_t fill(const char* call, void* to, const Rows& rows, int value, cudaSt
   return waits ? state().sticky : cudaSuccess;
 }
 
-cudaError_t check_devices(int to, int from) { return is_device(to) && is_device(from) ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t check_devices(int to, int from) {
+  return is_device(to) && is_device(from) ? cudaSuccess : cudaErrorInvalidDevice;
+}
 
 }  // namespace
 
@@ -115,21 +126,26 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return api("cudaMemcpyAsync", [&] { return copy("cudaMemcpyAsync", to, from, {.width = bytes}, kind, stream, false); });
+  return api("cudaMemcpyAsync",
+             [&] { return copy("cudaMemcpyAsync", to, from, {.width = bytes}, kind, stream, false); });
 }
 
-cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
-  return api("cudaMemcpy2D",
-             [&] { return copy("cudaMemcpy2D", to, from, {width, height, to_pitch, from_pitch}, kind, nullptr, true); });
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
+  return api("cudaMemcpy2D", [&] {
+    return copy("cudaMemcpy2D", to, from, {width, height, to_pitch, from_pitch}, kind, nullptr, true);
+  });
 }
 
-cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
-                              cudaMemcpyKind kind, cudaStream_t stream) {
-  return api("cudaMemcpy2DAsync",
-             [&] { return copy("cudaMemcpy2DAsync", to, from, {width, height, to_pitch, from_pitch}, kind, stream, false); });
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  return api("cudaMemcpy2DAsync", [&] {
+    return copy("cudaMemcpy2DAsync", to, from, {width, height, to_pitch, from_pitch}, kind, stream, false);
+  });
 }
 
-cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
   return api("cudaMemcpyPeerAsync", [&] {
     if (cudaError_t status = check_devices(to_device, from_device)) return status;
     return copy("cudaMemcpyPeerAsync", to, from, {.width = bytes}, cudaMemcpyDefault, stream, false);
@@ -144,7 +160,8 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
       if (cudaError_t status = check_device_wait(device)) return status;
       finish_device(device);
     }
-    if (cudaError_t status = copy("cudaMemcpyPeer", to, from, {.width = bytes}, cudaMemcpyDefault, nullptr, true)) return status;
+    if (cudaError_t status = copy("cudaMemcpyPeer", to, from, {.width = bytes}, cudaMemcpyDefault, nullptr, true))
+      return status;
     finish_device(current_device());
     return state().sticky;
   });
@@ -163,7 +180,9 @@ cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t
 }
 
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
-  return api("cudaMemset2DAsync", [&] { return fill("cudaMemset2DAsync", to, {width, height, pitch}, value, stream, false); });
+  return api("cudaMemset2DAsync", [&] {
+    return fill("cudaMemset2DAsync", to, {width, height, pitch}, value, stream, false);
+  });
 }
 
 }  // extern "C"

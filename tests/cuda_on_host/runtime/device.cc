@@ -56,79 +56,89 @@ cudaDeviceProp properties(int device) {
 // False for what the stand-in does not know.
 bool attribute(cudaDeviceAttr which, int device, int& value) {
   const cudaDeviceProp p = properties(device);
-  switch (which) {
-    case cudaDevAttrMaxThreadsPerBlock: value = p.maxThreadsPerBlock; return true;
-    case cudaDevAttrMaxBlockDimX: value = p.maxThreadsDim[0]; return true;
-    case cudaDevAttrMaxBlockDimY: value = p.maxThreadsDim[1]; return true;
-    case cudaDevAttrMaxBlockDimZ: value = p.maxThreadsDim[2]; return true;
-    case cudaDevAttrMaxGridDimX: value = p.maxGridSize[0]; return true;
-    case cudaDevAttrMaxGridDimY: value = p.maxGridSize[1]; return true;
-    case cudaDevAttrMaxGridDimZ: value = p.maxGridSize[2]; return true;
-    case cudaDevAttrMaxSharedMemoryPerBlock: value = static_cast<int>(p.sharedMemPerBlock); return true;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: value = static_cast<int>(p.sharedMemPerBlockOptin); return true;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: value = static_cast<int>(p.sharedMemPerMultiprocessor); return true;
-    case cudaDevAttrReservedSharedMemoryPerBlock: value = static_cast<int>(p.reservedSharedMemPerBlock); return true;
-    case cudaDevAttrTotalConstantMemory: value = static_cast<int>(p.totalConstMem); return true;
-    case cudaDevAttrWarpSize: value = p.warpSize; return true;
-    case cudaDevAttrMaxPitch: value = static_cast<int>(p.memPitch); return true;
-    case cudaDevAttrMaxRegistersPerBlock: value = p.regsPerBlock; return true;
-    case cudaDevAttrMaxRegistersPerMultiprocessor: value = p.regsPerMultiprocessor; return true;
-    case cudaDevAttrClockRate: value = 1980000; return true;
-    case cudaDevAttrMemoryClockRate: value = 2619000; return true;
-    case cudaDevAttrTextureAlignment: value = static_cast<int>(p.textureAlignment); return true;
-    case cudaDevAttrTexturePitchAlignment: value = static_cast<int>(p.texturePitchAlignment); return true;
-    case cudaDevAttrSurfaceAlignment: value = static_cast<int>(p.surfaceAlignment); return true;
-    case cudaDevAttrGpuOverlap: value = 1; return true;
-    case cudaDevAttrMultiProcessorCount: value = p.multiProcessorCount; return true;
-    case cudaDevAttrKernelExecTimeout: value = 0; return true;
-    case cudaDevAttrIntegrated: value = p.integrated; return true;
-    case cudaDevAttrCanMapHostMemory: value = p.canMapHostMemory; return true;
-    case cudaDevAttrComputeMode: value = cudaComputeModeDefault; return true;
-    case cudaDevAttrConcurrentKernels: value = p.concurrentKernels; return true;
-    case cudaDevAttrEccEnabled: value = p.ECCEnabled; return true;
-    case cudaDevAttrPciBusId: value = p.pciBusID; return true;
-    case cudaDevAttrPciDeviceId: value = p.pciDeviceID; return true;
-    case cudaDevAttrPciDomainId: value = p.pciDomainID; return true;
-    case cudaDevAttrTccDriver: value = p.tccDriver; return true;
-    case cudaDevAttrGlobalMemoryBusWidth: value = p.memoryBusWidth; return true;
-    case cudaDevAttrL2CacheSize: value = p.l2CacheSize; return true;
-    case cudaDevAttrMaxPersistingL2CacheSize: value = p.persistingL2CacheMaxSize; return true;
-    case cudaDevAttrMaxAccessPolicyWindowSize: value = p.accessPolicyMaxWindowSize; return true;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: value = p.maxThreadsPerMultiProcessor; return true;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: value = p.maxBlocksPerMultiProcessor; return true;
-    case cudaDevAttrAsyncEngineCount: value = p.asyncEngineCount; return true;
-    case cudaDevAttrUnifiedAddressing: value = p.unifiedAddressing; return true;
-    case cudaDevAttrComputeCapabilityMajor: value = p.major; return true;
-    case cudaDevAttrComputeCapabilityMinor: value = p.minor; return true;
-    case cudaDevAttrStreamPrioritiesSupported: value = p.streamPrioritiesSupported; return true;
-    case cudaDevAttrGlobalL1CacheSupported: value = p.globalL1CacheSupported; return true;
-    case cudaDevAttrLocalL1CacheSupported: value = p.localL1CacheSupported; return true;
-    case cudaDevAttrManagedMemory: value = p.managedMemory; return true;
-    case cudaDevAttrConcurrentManagedAccess: value = p.concurrentManagedAccess; return true;
-    case cudaDevAttrPageableMemoryAccess: value = p.pageableMemoryAccess; return true;
-    case cudaDevAttrPageableMemoryAccessUsesHostPageTables: value = p.pageableMemoryAccessUsesHostPageTables; return true;
-    case cudaDevAttrDirectManagedMemAccessFromHost: value = p.directManagedMemAccessFromHost; return true;
-    case cudaDevAttrIsMultiGpuBoard: value = p.isMultiGpuBoard; return true;
-    case cudaDevAttrMultiGpuBoardGroupID: value = p.multiGpuBoardGroupID; return true;
-    case cudaDevAttrHostNativeAtomicSupported: value = p.hostNativeAtomicSupported; return true;
-    case cudaDevAttrSingleToDoublePrecisionPerfRatio: value = 2; return true;
-    case cudaDevAttrComputePreemptionSupported: value = p.computePreemptionSupported; return true;
-    case cudaDevAttrCanUseHostPointerForRegisteredMem: value = p.canUseHostPointerForRegisteredMem; return true;
-    case cudaDevAttrCooperativeLaunch: value = p.cooperativeLaunch; return true;
-    case cudaDevAttrHostRegisterSupported: value = p.hostRegisterSupported; return true;
-    case cudaDevAttrHostRegisterReadOnlySupported: value = p.hostRegisterReadOnlySupported; return true;
-    case cudaDevAttrMemoryPoolsSupported: value = p.memoryPoolsSupported; return true;
-    case cudaDevAttrMemoryPoolSupportedHandleTypes: value = static_cast<int>(p.memoryPoolSupportedHandleTypes); return true;
-    case cudaDevAttrGPUDirectRDMASupported: value = p.gpuDirectRDMASupported; return true;
-    case cudaDevAttrClusterLaunch: value = p.clusterLaunch; return true;
-    case cudaDevAttrIpcEventSupport: value = p.ipcEventSupported; return true;
-    case cudaDevAttrMemSyncDomainCount: value = 4; return true;
-    case cudaDevAttrHostNumaId: value = p.hostNumaId; return true;
-    default: return false;
+  const struct {
+    cudaDeviceAttr which;
+    int64_t value;
+  } known[] = {
+      {cudaDevAttrMaxThreadsPerBlock, p.maxThreadsPerBlock},
+      {cudaDevAttrMaxBlockDimX, p.maxThreadsDim[0]},
+      {cudaDevAttrMaxBlockDimY, p.maxThreadsDim[1]},
+      {cudaDevAttrMaxBlockDimZ, p.maxThreadsDim[2]},
+      {cudaDevAttrMaxGridDimX, p.maxGridSize[0]},
+      {cudaDevAttrMaxGridDimY, p.maxGridSize[1]},
+      {cudaDevAttrMaxGridDimZ, p.maxGridSize[2]},
+      {cudaDevAttrMaxSharedMemoryPerBlock, static_cast<int64_t>(p.sharedMemPerBlock)},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, static_cast<int64_t>(p.sharedMemPerBlockOptin)},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, static_cast<int64_t>(p.sharedMemPerMultiprocessor)},
+      {cudaDevAttrReservedSharedMemoryPerBlock, static_cast<int64_t>(p.reservedSharedMemPerBlock)},
+      {cudaDevAttrTotalConstantMemory, static_cast<int64_t>(p.totalConstMem)},
+      {cudaDevAttrWarpSize, p.warpSize},
+      {cudaDevAttrMaxPitch, static_cast<int64_t>(p.memPitch)},
+      {cudaDevAttrMaxRegistersPerBlock, p.regsPerBlock},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, p.regsPerMultiprocessor},
+      {cudaDevAttrClockRate, 1980000},
+      {cudaDevAttrMemoryClockRate, 2619000},
+      {cudaDevAttrTextureAlignment, static_cast<int64_t>(p.textureAlignment)},
+      {cudaDevAttrTexturePitchAlignment, static_cast<int64_t>(p.texturePitchAlignment)},
+      {cudaDevAttrSurfaceAlignment, static_cast<int64_t>(p.surfaceAlignment)},
+      {cudaDevAttrGpuOverlap, 1},
+      {cudaDevAttrMultiProcessorCount, p.multiProcessorCount},
+      {cudaDevAttrKernelExecTimeout, 0},
+      {cudaDevAttrIntegrated, p.integrated},
+      {cudaDevAttrCanMapHostMemory, p.canMapHostMemory},
+      {cudaDevAttrComputeMode, cudaComputeModeDefault},
+      {cudaDevAttrConcurrentKernels, p.concurrentKernels},
+      {cudaDevAttrEccEnabled, p.ECCEnabled},
+      {cudaDevAttrPciBusId, p.pciBusID},
+      {cudaDevAttrPciDeviceId, p.pciDeviceID},
+      {cudaDevAttrPciDomainId, p.pciDomainID},
+      {cudaDevAttrTccDriver, p.tccDriver},
+      {cudaDevAttrGlobalMemoryBusWidth, p.memoryBusWidth},
+      {cudaDevAttrL2CacheSize, p.l2CacheSize},
+      {cudaDevAttrMaxPersistingL2CacheSize, p.persistingL2CacheMaxSize},
+      {cudaDevAttrMaxAccessPolicyWindowSize, p.accessPolicyMaxWindowSize},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
+      {cudaDevAttrAsyncEngineCount, p.asyncEngineCount},
+      {cudaDevAttrUnifiedAddressing, p.unifiedAddressing},
+      {cudaDevAttrComputeCapabilityMajor, p.major},
+      {cudaDevAttrComputeCapabilityMinor, p.minor},
+      {cudaDevAttrStreamPrioritiesSupported, p.streamPrioritiesSupported},
+      {cudaDevAttrGlobalL1CacheSupported, p.globalL1CacheSupported},
+      {cudaDevAttrLocalL1CacheSupported, p.localL1CacheSupported},
+      {cudaDevAttrManagedMemory, p.managedMemory},
+      {cudaDevAttrConcurrentManagedAccess, p.concurrentManagedAccess},
+      {cudaDevAttrPageableMemoryAccess, p.pageableMemoryAccess},
+      {cudaDevAttrPageableMemoryAccessUsesHostPageTables, p.pageableMemoryAccessUsesHostPageTables},
+      {cudaDevAttrDirectManagedMemAccessFromHost, p.directManagedMemAccessFromHost},
+      {cudaDevAttrIsMultiGpuBoard, p.isMultiGpuBoard},
+      {cudaDevAttrMultiGpuBoardGroupID, p.multiGpuBoardGroupID},
+      {cudaDevAttrHostNativeAtomicSupported, p.hostNativeAtomicSupported},
+      {cudaDevAttrSingleToDoublePrecisionPerfRatio, 2},
+      {cudaDevAttrComputePreemptionSupported, p.computePreemptionSupported},
+      {cudaDevAttrCanUseHostPointerForRegisteredMem, p.canUseHostPointerForRegisteredMem},
+      {cudaDevAttrCooperativeLaunch, p.cooperativeLaunch},
+      {cudaDevAttrHostRegisterSupported, p.hostRegisterSupported},
+      {cudaDevAttrHostRegisterReadOnlySupported, p.hostRegisterReadOnlySupported},
+      {cudaDevAttrMemoryPoolsSupported, p.memoryPoolsSupported},
+      {cudaDevAttrMemoryPoolSupportedHandleTypes, p.memoryPoolSupportedHandleTypes},
+      {cudaDevAttrGPUDirectRDMASupported, p.gpuDirectRDMASupported},
+      {cudaDevAttrClusterLaunch, p.clusterLaunch},
+      {cudaDevAttrIpcEventSupport, p.ipcEventSupported},
+      {cudaDevAttrMemSyncDomainCount, 4},
+      {cudaDevAttrHostNumaId, p.hostNumaId},
+  };
+  for (const auto& one : known) {
+    if (one.which != which) continue;
+    value = static_cast<int>(one.value);
+    return true;
   }
+  return false;
 }
 
-cudaError_t check_count(int device) { return is_device(device) ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t check_count(int device) {
+  return is_device(device) ? cudaSuccess : cudaErrorInvalidDevice;
+}
 
 }  // namespace
 
@@ -168,12 +178,15 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 
 cudaError_t cudaSetDevice(int device) {
-  return api("cudaSetDevice", [&] {
-    if (!is_device(device)) return cudaErrorInvalidDevice;
-    thread_state().device = device;
-    device_state(device).active = true;
-    return cudaSuccess;
-  }, kNoContext);
+  return api(
+      "cudaSetDevice",
+      [&] {
+        if (!is_device(device)) return cudaErrorInvalidDevice;
+        thread_state().device = device;
+        device_state(device).active = true;
+        return cudaSuccess;
+      },
+      kNoContext);
 }
 
 cudaError_t cudaGetDevice(int* device) {
@@ -189,48 +202,64 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags) {
-  return api("cudaInitDevice", [&] {
-    if (cudaError_t status = check_count(device)) return status;
-    device_state(device).active = true;
-    if (flags == cudaInitDeviceFlagsAreValid) device_state(device).flags = device_flags;
-    return cudaSuccess;
-  }, kNoContext);
+  return api(
+      "cudaInitDevice",
+      [&] {
+        if (cudaError_t status = check_count(device)) return status;
+        device_state(device).active = true;
+        if (flags == cudaInitDeviceFlagsAreValid) device_state(device).flags = device_flags;
+        return cudaSuccess;
+      },
+      kNoContext);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
-  return api("cudaGetDeviceProperties", [&] {
-    if (!result) return cudaErrorInvalidValue;
-    if (cudaError_t status = check_count(device)) return status;
-    *result = properties(device);
-    return cudaSuccess;
-  }, kNoContext);
+  return api(
+      "cudaGetDeviceProperties",
+      [&] {
+        if (!result) return cudaErrorInvalidValue;
+        if (cudaError_t status = check_count(device)) return status;
+        *result = properties(device);
+        return cudaSuccess;
+      },
+      kNoContext);
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
-  return api("cudaDeviceGetAttribute", [&] {
-    if (!value) return cudaErrorInvalidValue;
-    if (cudaError_t status = check_count(device)) return status;
-    return attribute(which, device, *value) ? cudaSuccess : cudaErrorInvalidValue;
-  }, kNoContext);
+  return api(
+      "cudaDeviceGetAttribute",
+      [&] {
+        if (!value) return cudaErrorInvalidValue;
+        if (cudaError_t status = check_count(device)) return status;
+        return attribute(which, device, *value) ? cudaSuccess : cudaErrorInvalidValue;
+      },
+      kNoContext);
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  return api("cudaDeviceGetPCIBusId", [&] {
-    if (!text || length < 13) return cudaErrorInvalidValue;
-    if (cudaError_t status = check_count(device)) return status;
-    std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(device + 1));
-    return cudaSuccess;
-  }, kNoContext);
+  return api(
+      "cudaDeviceGetPCIBusId",
+      [&] {
+        if (!text || length < 13) return cudaErrorInvalidValue;
+        if (cudaError_t status = check_count(device)) return status;
+        std::snprintf(text, static_cast<size_t>(length), "0000:%02X:00.0", static_cast<unsigned>(device + 1));
+        return cudaSuccess;
+      },
+      kNoContext);
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
-  return api("cudaDeviceGetByPCIBusId", [&] {
-    unsigned domain = 0, bus = 0;
-    if (!device || !text) return cudaErrorInvalidValue;
-    if (std::sscanf(text, "%x:%x", &domain, &bus) != 2 || !is_device(static_cast<int>(bus) - 1)) return cudaErrorInvalidDevice;
-    *device = static_cast<int>(bus) - 1;
-    return cudaSuccess;
-  }, kNoContext);
+  return api(
+      "cudaDeviceGetByPCIBusId",
+      [&] {
+        unsigned domain = 0, bus = 0;
+        if (!device || !text) return cudaErrorInvalidValue;
+        if (std::sscanf(text, "%x:%x", &domain, &bus) != 2 || !is_device(static_cast<int>(bus) - 1))
+          return cudaErrorInvalidDevice;
+        *device = static_cast<int>(bus) - 1;
+        return cudaSuccess;
+      },
+      kNoContext);
 }
 
 cudaError_t cudaDeviceSynchronize() {
@@ -258,11 +287,14 @@ cudaError_t cudaDeviceReset() {
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return api("cudaDeviceGetStreamPriorityRange", [&] {
-    if (least) *least = kLeastPriority;
-    if (greatest) *greatest = kGreatestPriority;
-    return cudaSuccess;
-  }, kNoContext);
+  return api(
+      "cudaDeviceGetStreamPriorityRange",
+      [&] {
+        if (least) *least = kLeastPriority;
+        if (greatest) *greatest = kGreatestPriority;
+        return cudaSuccess;
+      },
+      kNoContext);
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {

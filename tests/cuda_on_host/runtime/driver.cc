@@ -21,7 +21,9 @@ CUresult driver(const char* name, Body&& body, unsigned rules = kPlain) {
   return static_cast<CUresult>(api(name, std::forward<Body>(body), rules | kDriver | kNoContext));
 }
 
-char* address(CUdeviceptr pointer) { return reinterpret_cast<char*>(pointer); }
+char* address(CUdeviceptr pointer) {
+  return reinterpret_cast<char*>(pointer);
+}
 
 // --- memory ---
 
@@ -42,7 +44,8 @@ CUresult get_granularity(size_t* granularity, const CUmemAllocationProp* propert
 
 CUresult reserve(CUdeviceptr* result, size_t bytes, size_t alignment, CUdeviceptr, unsigned long long flags) {
   return driver("cuMemAddressReserve", [&] {
-    if (!result || bytes == 0 || bytes % kGranularity != 0 || (alignment & (alignment - 1)) || flags != 0) return cudaErrorInvalidValue;
+    if (!result || bytes == 0 || bytes % kGranularity != 0 || (alignment & (alignment - 1)) || flags != 0)
+      return cudaErrorInvalidValue;
     char* const start = reserve_pages(bytes, std::max(alignment, kGranularity));
     if (!start) return cudaErrorMemoryAllocation;
     state().reservations[start] = {bytes};
@@ -68,7 +71,8 @@ CUresult free_reservation(CUdeviceptr pointer, size_t bytes) {
       kReleases);
 }
 
-CUresult create(CUmemGenericAllocationHandle* result, size_t bytes, const CUmemAllocationProp* properties, unsigned long long flags) {
+CUresult create(CUmemGenericAllocationHandle* result, size_t bytes, const CUmemAllocationProp* properties,
+                unsigned long long flags) {
   return driver(
       "cuMemCreate",
       [&] {
@@ -82,7 +86,8 @@ CUresult create(CUmemGenericAllocationHandle* result, size_t bytes, const CUmemA
         physical.device = device;
         physical.bytes = bytes;
         physical.file = memfd_create("cuda_standin", MFD_CLOEXEC);
-        if (physical.file < 0 || ftruncate(physical.file, static_cast<off_t>(bytes)) != 0) return cudaErrorMemoryAllocation;
+        if (physical.file < 0 || ftruncate(physical.file, static_cast<off_t>(bytes)) != 0)
+          return cudaErrorMemoryAllocation;
         void* filled = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, physical.file, 0);
         if (filled == MAP_FAILED) {
           close(physical.file);
@@ -123,14 +128,16 @@ CUresult release(CUmemGenericAllocationHandle handle) {
       kUnsafe | kReleases);
 }
 
-CUresult map(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
+CUresult map(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+             unsigned long long flags) {
   return driver(
       "cuMemMap",
       [&] {
         char* const start = address(pointer);
         const auto physical = state().physical.find(handle);
         if (physical == state().physical.end() || physical->second.references == 0) return cudaErrorInvalidValue;
-        if (bytes == 0 || bytes % kGranularity != 0 || pointer % kGranularity != 0 || offset != 0 || flags != 0 || bytes > physical->second.bytes) {
+        if (bytes == 0 || bytes % kGranularity != 0 || pointer % kGranularity != 0 || offset != 0 || flags != 0 ||
+            bytes > physical->second.bytes) {
           return cudaErrorInvalidValue;
         }
         auto reservation = state().reservations.upper_bound(start);
@@ -138,8 +145,10 @@ CUresult map(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAlloc
         --reservation;
         if (start + bytes > reservation->first + reservation->second.bytes) return cudaErrorInvalidValue;
         const auto next = state().memory.lower_bound(start);
-        if (find_memory(start) || (next != state().memory.end() && next->first < start + bytes)) return cudaErrorInvalidValue;
-        if (mmap(start, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->second.file, 0) == MAP_FAILED) return cudaErrorMemoryAllocation;
+        if (find_memory(start) || (next != state().memory.end() && next->first < start + bytes))
+          return cudaErrorInvalidValue;
+        if (mmap(start, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->second.file, 0) == MAP_FAILED)
+          return cudaErrorMemoryAllocation;
         Allocation memory;
         memory.id = state().next_id++;
         memory.kind = MemoryKind::kMapped;
@@ -159,7 +168,9 @@ std::vector<Allocation*> mappings(char* start, size_t bytes) {
   std::vector<Allocation*> found;
   for (char* at = start; at < start + bytes; at = found.back()->start + found.back()->bytes) {
     const auto next = state().memory.find(at);
-    if (next == state().memory.end() || next->second.kind != MemoryKind::kMapped || at + next->second.bytes > start + bytes) return {};
+    if (next == state().memory.end() || next->second.kind != MemoryKind::kMapped ||
+        at + next->second.bytes > start + bytes)
+      return {};
     found.push_back(&next->second);
   }
   return found;
@@ -191,7 +202,8 @@ CUresult set_access(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc* li
         for (size_t i = 0; i < count; ++i) {
           if (list[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) return cudaErrorNotSupported;
           if (!is_device(list[i].location.id)) return cudaErrorInvalidDevice;
-          if (list[i].location.id != found.front()->device && !state().options.peer_access) return cudaErrorInvalidDevice;
+          if (list[i].location.id != found.front()->device && !state().options.peer_access)
+            return cudaErrorInvalidDevice;
         }
         for (Allocation* memory : found) {
           for (size_t i = 0; i < count; ++i) {
@@ -226,7 +238,9 @@ CUresult address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr pointer) {
 // --- devices and contexts ---
 
 // A device's primary context, the only one it has; its name is a number.
-CUcontext context_of(int device) { return reinterpret_cast<CUcontext>(kFirstHandle + 1 + static_cast<uintptr_t>(device)); }
+CUcontext context_of(int device) {
+  return reinterpret_cast<CUcontext>(kFirstHandle + 1 + static_cast<uintptr_t>(device));
+}
 
 bool find_context(CUcontext context, int& device) {
   device = static_cast<int>(reinterpret_cast<uintptr_t>(context) - kFirstHandle) - 1;
@@ -237,9 +251,13 @@ CUresult init(unsigned flags) {
   return driver("cuInit", [&] { return flags == 0 ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
-CUresult driver_version(int* version) { return static_cast<CUresult>(cudaDriverGetVersion(version)); }
+CUresult driver_version(int* version) {
+  return static_cast<CUresult>(cudaDriverGetVersion(version));
+}
 
-CUresult device_count(int* count) { return static_cast<CUresult>(cudaGetDeviceCount(count)); }
+CUresult device_count(int* count) {
+  return static_cast<CUresult>(cudaGetDeviceCount(count));
+}
 
 CUresult get_device(CUdevice* device, int ordinal) {
   return driver("cuDeviceGet", [&] {
@@ -290,7 +308,8 @@ CUresult primary_retain(CUcontext* context, CUdevice device) {
 }
 
 CUresult primary_release(CUdevice device) {
-  return driver("cuDevicePrimaryCtxRelease", [&] { return is_device(device) ? cudaSuccess : cudaErrorInvalidDevice; }, kReleases);
+  return driver(
+      "cuDevicePrimaryCtxRelease", [&] { return is_device(device) ? cudaSuccess : cudaErrorInvalidDevice; }, kReleases);
 }
 
 CUresult current_context(CUcontext* context) {
@@ -318,7 +337,9 @@ CUresult context_device(CUdevice* device) {
   });
 }
 
-CUresult context_synchronize() { return static_cast<CUresult>(cudaDeviceSynchronize()); }
+CUresult context_synchronize() {
+  return static_cast<CUresult>(cudaDeviceSynchronize());
+}
 
 // --- errors ---
 
@@ -326,7 +347,8 @@ struct ErrorName {
   CUresult code;
   const char* name;
 };
-#define KD_NAME(code) {code, #code}
+#define KD_NAME(code) \
+  { code, #code }
 constexpr ErrorName kNames[] = {
     KD_NAME(CUDA_SUCCESS),
     KD_NAME(CUDA_ERROR_INVALID_VALUE),
@@ -421,7 +443,9 @@ cudaError_t find_function(const char* symbol, void** function, unsigned version,
   const bool usable = found && found->since <= version;
   *function = usable ? found->function : nullptr;
   if (result) {
-    *result = usable ? cudaDriverEntryPointSuccess : found ? cudaDriverEntryPointVersionNotSufficent : cudaDriverEntryPointSymbolNotFound;
+    *result = usable  ? cudaDriverEntryPointSuccess
+              : found ? cudaDriverEntryPointVersionNotSufficent
+                      : cudaDriverEntryPointSymbolNotFound;
   }
   return cudaSuccess;
 }
@@ -436,13 +460,18 @@ void clear_virtual_memory() {
 
 extern "C" {
 
-cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags, cudaDriverEntryPointQueryResult* result) {
-  return api("cudaGetDriverEntryPoint", [&] { return find_function(symbol, function, CUDART_VERSION, flags, result); }, kNoContext);
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* result) {
+  return api(
+      "cudaGetDriverEntryPoint", [&] { return find_function(symbol, function, CUDART_VERSION, flags, result); },
+      kNoContext);
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int version, unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult* result) {
-  return api("cudaGetDriverEntryPointByVersion", [&] { return find_function(symbol, function, version, flags, result); }, kNoContext);
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int version,
+                                             unsigned long long flags, cudaDriverEntryPointQueryResult* result) {
+  return api(
+      "cudaGetDriverEntryPointByVersion", [&] { return find_function(symbol, function, version, flags, result); },
+      kNoContext);
 }
 
 }  // extern "C"

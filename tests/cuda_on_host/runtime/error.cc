@@ -9,7 +9,8 @@ struct ErrorText {
   const char* name;
   const char* text;
 };
-#define KD_ERROR(code, text) {code, #code, text}
+#define KD_ERROR(code, text) \
+  { code, #code, text }
 constexpr ErrorText kErrors[] = {
     KD_ERROR(cudaSuccess, "no error"),
     KD_ERROR(cudaErrorInvalidValue, "invalid argument"),
@@ -60,12 +61,15 @@ constexpr ErrorText kErrors[] = {
     KD_ERROR(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began"),
     KD_ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
     KD_ERROR(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream"),
-    KD_ERROR(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream"),
+    KD_ERROR(cudaErrorStreamCaptureImplicit,
+             "operation would make the legacy stream depend on a capturing blocking stream"),
     KD_ERROR(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
-    KD_ERROR(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread"),
+    KD_ERROR(cudaErrorStreamCaptureWrongThread,
+             "attempt to terminate a thread-local capture sequence from another thread"),
     KD_ERROR(cudaErrorTimeout, "wait operation timed out"),
     KD_ERROR(cudaErrorGraphExecUpdateFailure,
-             "the graph update was not performed because it included changes which violated constraints specific to instantiated graph "
+             "the graph update was not performed because it included changes which violated constraints specific to "
+             "instantiated graph "
              "update"),
     KD_ERROR(cudaErrorInvalidClusterSize, "a kernel launch error has occurred due to cluster misconfiguration"),
     KD_ERROR(cudaErrorUnknown, "unknown error"),
@@ -80,7 +84,9 @@ const ErrorText* find_error(cudaError_t code) {
 }
 
 // An error that stays is the last one for ever.
-cudaError_t last_error() { return state().sticky != cudaSuccess ? state().sticky : thread_state().last_error; }
+cudaError_t last_error() {
+  return state().sticky != cudaSuccess ? state().sticky : thread_state().last_error;
+}
 
 }  // namespace
 

@@ -7,8 +7,6 @@
 namespace cuda_standin {
 namespace {
 
-using Objects = std::map<cudaUserObject_t, int64_t>;
-
 void release_object(cudaUserObject_t handle, int64_t count) {
   UserObject* object = state().user_objects.find(handle);
   if (!object) return;
@@ -72,12 +70,12 @@ cudaError_t instantiate(cudaGraphExec_t* result, cudaGraph_t named, unsigned lon
     if (node.action.type != cudaGraphNodeTypeMemAlloc) continue;
     for (const auto& [handle, other] : state().execs) {
       for (const ExecNode& taken : other->nodes) {
-        if (taken.action.memory == node.action.memory) return cudaErrorInvalidValue;  // one executable graph for such memory
+        if (taken.action.memory == node.action.memory)
+          return cudaErrorInvalidValue;  // one executable graph for such memory
       }
     }
   }
-  exec->objects = graph->objects;
-  retain_objects(exec->objects);
+  exec->objects = std::make_shared<ObjectReferences>(graph->objects);
   *result = state().execs.add(std::move(exec));
   return cudaSuccess;
 }
@@ -93,7 +91,10 @@ cudaError_t free_leftovers(Exec& exec, std::vector<uint64_t>& after) {
     const std::shared_ptr<GraphMemory>& memory = node.action.memory;
     if (node.action.type != cudaGraphNodeTypeMemAlloc || !memory->unfreed) continue;
     memory->unfreed = false;
-    after.push_back(add_work({.name = "automatic release", .device = node.action.work.device, .run = [memory] { set_graph_memory(*memory, false); }}, after));
+    after.push_back(add_work({.name = "automatic release",
+                              .device = node.action.work.device,
+                              .run = [memory] { set_graph_memory(*memory, false); }},
+                             after));
   }
   return cudaSuccess;
 }
@@ -105,7 +106,9 @@ cudaError_t launch(cudaGraphExec_t named_exec, cudaStream_t named_stream) {
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (stream->capture) {
     Node* node = nullptr;
-    if (cudaError_t status = add_node(*stream, {.type = cudaGraphNodeTypeGraph, .work = {.name = "graph", .device = stream->device}}, &node)) return status;
+    if (cudaError_t status = add_node(
+            *stream, {.type = cudaGraphNodeTypeGraph, .work = {.name = "graph", .device = stream->device}}, &node))
+      return status;
     node->child = exec->nodes;
     return cudaSuccess;
   }
@@ -135,25 +138,17 @@ cudaError_t launch(cudaGraphExec_t named_exec, cudaStream_t named_stream) {
     if (event && node.action.type == cudaGraphNodeTypeEventRecord) event->record->work = works.back();
   }
   works.insert(works.end(), before.begin(), before.end());
-  exec->last = add_work({.name = "graph", .device = stream->device, .stream = stream->name}, std::move(works));
+  Work end{.name = "graph", .device = stream->device, .stream = stream->name, .run = [objects = exec->objects] {}};
+  exec->last = add_work(std::move(end), std::move(works));
   set_last(*stream, exec->last);
   return cudaSuccess;
 }
 
 cudaError_t destroy_exec(cudaGraphExec_t named) {
-  Exec* exec = find_exec(named, "cudaGraphExecDestroy");
-  if (!exec) return cudaErrorInvalidValue;
-  // Launches that have not ended keep what they need.
-  if (is_pending(exec->last)) {
-    add_work({.name = "graph destroyed", .run = [objects = exec->objects] { release_objects(objects); }}, {exec->last});
-  } else {
-    release_objects(exec->objects);
-  }
+  if (!find_exec(named, "cudaGraphExecDestroy")) return cudaErrorInvalidValue;
   state().execs.erase(named);
   return cudaSuccess;
 }
-
-bool same_dependencies(const ExecNode& a, const ExecNode& b) { return a.after == b.after; }
 
 cudaError_t update(cudaGraphExec_t named_exec, cudaGraph_t named_graph, cudaGraphExecUpdateResultInfo* result) {
   if (!result) return cudaErrorInvalidValue;
@@ -174,31 +169,40 @@ cudaError_t update(cudaGraphExec_t named_exec, cudaGraph_t named_graph, cudaGrap
   for (size_t i = 0; i < nodes.size(); ++i) {
     const ExecNode &old_node = exec->nodes[i], &new_node = nodes[i];
     if (old_node.action.type != new_node.action.type) return refuse(cudaGraphExecUpdateErrorNodeTypeChanged, i);
-    if (!same_dependencies(old_node, new_node)) return refuse(cudaGraphExecUpdateErrorTopologyChanged, i);
-    if (old_node.action.work.device != new_node.action.work.device || old_node.action.work.reach != new_node.action.work.reach ||
-        old_node.action.memory != new_node.action.memory) {
+    if (old_node.after != new_node.after) return refuse(cudaGraphExecUpdateErrorTopologyChanged, i);
+    if (old_node.action.work.device != new_node.action.work.device ||
+        old_node.action.work.reach != new_node.action.work.reach || old_node.action.memory != new_node.action.memory) {
       return refuse(cudaGraphExecUpdateErrorParametersChanged, i);
     }
   }
   exec->nodes = std::move(nodes);
-  retain_objects(graph->objects);
-  release_objects(std::exchange(exec->objects, graph->objects));
+  exec->objects = std::make_shared<ObjectReferences>(graph->objects);
   result->result = cudaGraphExecUpdateSuccess;
   return cudaSuccess;
 }
 
 const char* type_name(cudaGraphNodeType type) {
   switch (type) {
-    case cudaGraphNodeTypeKernel: return "KERNEL";
-    case cudaGraphNodeTypeMemcpy: return "MEMCPY";
-    case cudaGraphNodeTypeMemset: return "MEMSET";
-    case cudaGraphNodeTypeHost: return "HOST";
-    case cudaGraphNodeTypeGraph: return "GRAPH";
-    case cudaGraphNodeTypeWaitEvent: return "EVENT_WAIT";
-    case cudaGraphNodeTypeEventRecord: return "EVENT_RECORD";
-    case cudaGraphNodeTypeMemAlloc: return "MEM_ALLOC";
-    case cudaGraphNodeTypeMemFree: return "MEM_FREE";
-    default: return "EMPTY";
+    case cudaGraphNodeTypeKernel:
+      return "KERNEL";
+    case cudaGraphNodeTypeMemcpy:
+      return "MEMCPY";
+    case cudaGraphNodeTypeMemset:
+      return "MEMSET";
+    case cudaGraphNodeTypeHost:
+      return "HOST";
+    case cudaGraphNodeTypeGraph:
+      return "GRAPH";
+    case cudaGraphNodeTypeWaitEvent:
+      return "EVENT_WAIT";
+    case cudaGraphNodeTypeEventRecord:
+      return "EVENT_RECORD";
+    case cudaGraphNodeTypeMemAlloc:
+      return "MEM_ALLOC";
+    case cudaGraphNodeTypeMemFree:
+      return "MEM_FREE";
+    default:
+      return "EMPTY";
   }
 }
 
@@ -211,7 +215,8 @@ cudaError_t print(cudaGraph_t named, const char* path) {
   for (const auto& node : graph->nodes) {
     const size_t place = places.size();
     places[node.get()] = place;
-    out << "  node_" << place << " [label=\"" << type_name(node->action.type) << " " << node->action.work.name << "\"];\n";
+    out << "  node_" << place << " [label=\"" << type_name(node->action.type) << " " << node->action.work.name
+        << "\"];\n";
     for (const Node* other : node->after) out << "  node_" << places.at(other) << " -> node_" << place << ";\n";
   }
   out << "}\n";
@@ -256,9 +261,18 @@ cudaError_t clone(cudaGraph_t* result, cudaGraph_t named) {
   return cudaSuccess;
 }
 
-bool is_count(unsigned count) { return count > 0 && count <= 2147483647u; }
+bool is_count(unsigned count) {
+  return count > 0 && count <= 2147483647u;
+}
 
 }  // namespace
+
+ObjectReferences::ObjectReferences(const Objects& retained) : objects(retained) {
+  retain_objects(objects);
+}
+ObjectReferences::~ObjectReferences() {
+  release_objects(objects);
+}
 
 GraphMemory::~GraphMemory() {
   if (Allocation* memory = find_memory(start); memory && memory->id == id) delete_memory(*memory);
@@ -304,7 +318,8 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
   return api("cudaGraphInstantiateWithFlags", [&] { return instantiate(exec, graph, flags); });
 }
 
-cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphInstantiateParams* params) {
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams* params) {
   return api("cudaGraphInstantiateWithParams", [&] {
     if (!params) return cudaErrorInvalidValue;
     params->errNode_out = nullptr;
@@ -339,7 +354,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGra
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  return api("cudaGraphExecDestroy", [&] { return destroy_exec(exec); }, kReleases);
+  return api(
+      "cudaGraphExecDestroy", [&] { return destroy_exec(exec); }, kReleases);
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t named) {
@@ -389,7 +405,8 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) 
   });
 }
 
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges, size_t* count) {
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
+                                         size_t* count) {
   return api("cudaGraphNodeGetDependencies", [&] {
     const auto entry = state().nodes.find(node);
     if (entry == state().nodes.end()) return cudaErrorInvalidValue;
@@ -405,9 +422,11 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
   return api("cudaGraphDebugDotPrint", [&] { return print(graph, path); });
 }
 
-cudaError_t cudaUserObjectCreate(cudaUserObject_t* result, void* pointer, cudaHostFn_t destroy, unsigned int references, unsigned int flags) {
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* result, void* pointer, cudaHostFn_t destroy, unsigned int references,
+                                 unsigned int flags) {
   return api("cudaUserObjectCreate", [&] {
-    if (!result || !destroy || !is_count(references) || flags != cudaUserObjectNoDestructorSync) return cudaErrorInvalidValue;
+    if (!result || !destroy || !is_count(references) || flags != cudaUserObjectNoDestructorSync)
+      return cudaErrorInvalidValue;
     auto object = std::make_unique<UserObject>();
     object->pointer = pointer;
     object->destroy = destroy;
@@ -437,11 +456,13 @@ cudaError_t cudaUserObjectRelease(cudaUserObject_t named, unsigned int count) {
       kReleases);
 }
 
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t named_graph, cudaUserObject_t named, unsigned int count, unsigned int flags) {
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t named_graph, cudaUserObject_t named, unsigned int count,
+                                      unsigned int flags) {
   return api("cudaGraphRetainUserObject", [&] {
     Graph* graph = find_graph(named_graph, "cudaGraphRetainUserObject");
     UserObject* object = state().user_objects.find(named);
-    if (!graph || !object || !is_count(count) || (flags & ~static_cast<unsigned>(cudaGraphUserObjectMove))) return cudaErrorInvalidValue;
+    if (!graph || !object || !is_count(count) || (flags & ~static_cast<unsigned>(cudaGraphUserObjectMove)))
+      return cudaErrorInvalidValue;
     graph->objects[named] += count;
     if (!(flags & cudaGraphUserObjectMove)) object->references += count;
     return cudaSuccess;
@@ -453,7 +474,8 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t named_graph, cudaUserObject_t
       "cudaGraphReleaseUserObject",
       [&] {
         Graph* graph = find_graph(named_graph, "cudaGraphReleaseUserObject");
-        if (!graph || !is_count(count) || !graph->objects.contains(named) || graph->objects[named] < count) return cudaErrorInvalidValue;
+        if (!graph || !is_count(count) || !graph->objects.contains(named) || graph->objects[named] < count)
+          return cudaErrorInvalidValue;
         if ((graph->objects[named] -= count) == 0) graph->objects.erase(named);
         release_object(named, count);
         return cudaSuccess;

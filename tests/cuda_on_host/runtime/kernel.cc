@@ -16,8 +16,12 @@ size_t dynamic_shared_limit(const void* kernel) {
 
 bool is_shape(const dim3& grid, const dim3& block) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0) return false;
-  if (grid.x > static_cast<unsigned>(kGridX) || grid.y > static_cast<unsigned>(kGridYZ) || grid.z > static_cast<unsigned>(kGridYZ)) return false;
-  if (block.x > static_cast<unsigned>(kThreadsPerBlock) || block.y > static_cast<unsigned>(kThreadsPerBlock) || block.z > static_cast<unsigned>(kBlockZ)) return false;
+  if (grid.x > static_cast<unsigned>(kGridX) || grid.y > static_cast<unsigned>(kGridYZ) ||
+      grid.z > static_cast<unsigned>(kGridYZ))
+    return false;
+  if (block.x > static_cast<unsigned>(kThreadsPerBlock) || block.y > static_cast<unsigned>(kThreadsPerBlock) ||
+      block.z > static_cast<unsigned>(kBlockZ))
+    return false;
   return uint64_t{block.x} * block.y * block.z <= static_cast<uint64_t>(kThreadsPerBlock);
 }
 
@@ -31,10 +35,11 @@ std::vector<Held> check_arguments(const std::string& name, const simt::BoundKern
     if (!memory && find_memory(pointer - 1)) continue;
     const std::string place = name + ": argument " + std::to_string(argument.index);
     if (!memory) {
-      add_misuse(place + (was_given(pointer) ? " is an address of memory that was released" : " is no address of device or pinned memory"));
+      add_misuse(place + (was_given(pointer) ? " is an address of memory that was released"
+                                             : " is no address of device or pinned memory"));
     } else if (!accessible_from(*memory, device)) {
-      add_misuse(place + " is an address of device " + std::to_string(memory->device) + ", which device " + std::to_string(device) +
-                 " has no access to");
+      add_misuse(place + " is an address of device " + std::to_string(memory->device) + ", which device " +
+                 std::to_string(device) + " has no access to");
     } else {
       held.push_back({pointer, memory->id});
     }
@@ -42,7 +47,18 @@ std::vector<Held> check_arguments(const std::string& name, const simt::BoundKern
   return held;
 }
 
-cudaError_t launch(const void* function, const dim3& grid, const dim3& block, void** arguments, size_t shared, cudaStream_t named) {
+// What the kernel that runs may touch around an address. Pages of pinned and registered memory may be the program's,
+// too.
+simt::Bounds bounds_of(const void* address) {
+  const Allocation* memory = find_memory(address);
+  if (memory == nullptr) return {};
+  if (memory->on_host()) return {0, ~uintptr_t{0}, true};
+  const auto begin = reinterpret_cast<uintptr_t>(memory->start);
+  return {begin, begin + memory->bytes, true};
+}
+
+cudaError_t launch(const void* function, const dim3& grid, const dim3& block, void** arguments, size_t shared,
+                   cudaStream_t named) {
   const simt::Kernel* kernel = simt::find_kernel(function);
   if (!kernel) return cudaErrorInvalidDeviceFunction;
   if (!is_shape(grid, block)) return cudaErrorInvalidConfiguration;
@@ -55,7 +71,13 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
   Work work{.name = kernel->name, .kind = WorkKind::kKernel};
   work.run = [=, name = kernel->name, call = std::move(bound.call)] {
     for (const Held& memory : held) check_held(memory, name);
-    simt::run({grid, block, shared, name.c_str()}, call);
+    simt::set_bounds_of(&bounds_of);
+    // What calls the kernel may be compiled with it, and so be watched, but touches the host's memory; `call` watches
+    // the kernel.
+    simt::run({grid, block, shared, name.c_str()}, [&call] {
+      simt::watch::set_active(false);
+      call();
+    });
   };
   if (cudaError_t status = submit(*stream, std::move(work), nullptr, cudaGraphNodeTypeKernel)) return status;
   if (stream->capture) stream->capture_last.front()->action.function = function;
@@ -73,7 +95,8 @@ int blocks_per_processor(int threads, size_t shared) {
 cudaError_t occupancy(int* result, const void* function, int threads, size_t shared) {
   if (!result || threads <= 0) return cudaErrorInvalidValue;
   if (!function) return cudaErrorInvalidDeviceFunction;
-  *result = threads > kThreadsPerBlock || shared > dynamic_shared_limit(function) ? 0 : blocks_per_processor(threads, shared);
+  *result =
+      threads > kThreadsPerBlock || shared > dynamic_shared_limit(function) ? 0 : blocks_per_processor(threads, shared);
   return cudaSuccess;
 }
 
@@ -95,7 +118,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   });
 }
 
-cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
+                             cudaStream_t stream) {
   return api("cudaLaunchKernel", [&] { return launch(function, grid, block, arguments, shared, stream); });
 }
 
@@ -107,8 +131,10 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
         if (value < 0 || static_cast<size_t>(value) > kSharedPerBlockOptin) return cudaErrorInvalidValue;
         state().dynamic_shared_limits[function] = value;
         return cudaSuccess;
-      case cudaFuncAttributePreferredSharedMemoryCarveout: return value < -1 || value > 100 ? cudaErrorInvalidValue : cudaSuccess;
-      default: return cudaErrorInvalidValue;
+      case cudaFuncAttributePreferredSharedMemoryCarveout:
+        return value < -1 || value > 100 ? cudaErrorInvalidValue : cudaSuccess;
+      default:
+        return cudaErrorInvalidValue;
     }
   });
 }
@@ -141,13 +167,16 @@ cudaError_t cudaFuncGetName(const char** name, const void* function) {
   });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* result, const void* function, int threads, size_t shared) {
-  return api("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&] { return occupancy(result, function, threads, shared); });
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* result, const void* function, int threads,
+                                                          size_t shared) {
+  return api("cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+             [&] { return occupancy(result, function, threads, shared); });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* result, const void* function, int threads, size_t shared,
-                                                                   unsigned int) {
-  return api("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", [&] { return occupancy(result, function, threads, shared); });
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* result, const void* function, int threads,
+                                                                   size_t shared, unsigned int) {
+  return api("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+             [&] { return occupancy(result, function, threads, shared); });
 }
 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* result, const void* function, int blocks, int threads) {

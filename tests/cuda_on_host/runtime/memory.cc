@@ -16,7 +16,8 @@ cudaError_t allocate(void** result, size_t bytes) {
 
 cudaError_t allocate_host(void** result, size_t bytes, unsigned flags) {
   if (!result) return cudaErrorInvalidValue;
-  if (flags & ~static_cast<unsigned>(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined)) return cudaErrorInvalidValue;
+  if (flags & ~static_cast<unsigned>(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
+    return cudaErrorInvalidValue;
   *result = nullptr;
   if (bytes == 0) return cudaSuccess;
   Allocation& memory = new_memory(MemoryKind::kHost, current_device(), bytes);
@@ -35,7 +36,8 @@ Allocation* starts_at(const void* pointer) {
 extern "C" {
 
 cudaError_t cudaMalloc(void** result, size_t bytes) {
-  return api("cudaMalloc", [&] { return allocate(result, bytes); }, kUnsafe);
+  return api(
+      "cudaMalloc", [&] { return allocate(result, bytes); }, kUnsafe);
 }
 
 cudaError_t cudaMallocPitch(void** result, size_t* pitch, size_t width, size_t height) {
@@ -50,7 +52,8 @@ cudaError_t cudaMallocPitch(void** result, size_t* pitch, size_t width, size_t h
 }
 
 cudaError_t cudaMallocManaged(void**, size_t, unsigned int) {
-  return api("cudaMallocManaged", [] { return cudaErrorNotSupported; }, kUnsafe);
+  return api(
+      "cudaMallocManaged", [] { return cudaErrorNotSupported; }, kUnsafe);
 }
 
 cudaError_t cudaFree(void* pointer) {
@@ -86,11 +89,13 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 cudaError_t cudaHostAlloc(void** result, size_t bytes, unsigned int flags) {
-  return api("cudaHostAlloc", [&] { return allocate_host(result, bytes, flags); }, kUnsafe);
+  return api(
+      "cudaHostAlloc", [&] { return allocate_host(result, bytes, flags); }, kUnsafe);
 }
 
 cudaError_t cudaMallocHost(void** result, size_t bytes) {
-  return api("cudaMallocHost", [&] { return allocate_host(result, bytes, cudaHostAllocDefault); }, kUnsafe);
+  return api(
+      "cudaMallocHost", [&] { return allocate_host(result, bytes, cudaHostAllocDefault); }, kUnsafe);
 }
 
 cudaError_t cudaFreeHost(void* pointer) {
@@ -114,12 +119,14 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
   return api(
       "cudaHostRegister",
       [&] {
-        constexpr unsigned kFlags = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
+        constexpr unsigned kFlags =
+            cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
         if (!pointer || bytes == 0 || (flags & ~kFlags)) return cudaErrorInvalidValue;
         if (flags & (cudaHostRegisterIoMemory | cudaHostRegisterReadOnly)) return cudaErrorNotSupported;
         auto* const start = static_cast<char*>(pointer);
         const auto next = state().memory.lower_bound(start);
-        if (find_memory(pointer) || (next != state().memory.end() && next->first < start + bytes)) return cudaErrorHostMemoryAlreadyRegistered;
+        if (find_memory(pointer) || (next != state().memory.end() && next->first < start + bytes))
+          return cudaErrorHostMemoryAlreadyRegistered;
         Allocation memory;
         memory.id = state().next_id++;
         memory.kind = MemoryKind::kRegistered;
@@ -168,23 +175,26 @@ cudaError_t cudaHostGetFlags(unsigned int* flags, void* pointer) {
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  return api("cudaPointerGetAttributes", [&] {
-    if (!attributes) return cudaErrorInvalidValue;
-    *attributes = {};
-    auto* const address = const_cast<void*>(pointer);
-    const Allocation* memory = find_memory(pointer);
-    if (!memory) {
-      attributes->type = cudaMemoryTypeUnregistered;
-      attributes->device = cudaInvalidDeviceId;
-      attributes->hostPointer = was_given(pointer) ? nullptr : address;
-      return cudaSuccess;
-    }
-    attributes->type = memory->on_host() ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
-    attributes->device = memory->device;
-    attributes->devicePointer = accessible_from(*memory, current_device()) ? address : nullptr;
-    attributes->hostPointer = memory->on_host() ? address : nullptr;
-    return cudaSuccess;
-  }, kNoContext);
+  return api(
+      "cudaPointerGetAttributes",
+      [&] {
+        if (!attributes) return cudaErrorInvalidValue;
+        *attributes = {};
+        auto* const address = const_cast<void*>(pointer);
+        const Allocation* memory = find_memory(pointer);
+        if (!memory) {
+          attributes->type = cudaMemoryTypeUnregistered;
+          attributes->device = cudaInvalidDeviceId;
+          attributes->hostPointer = was_given(pointer) ? nullptr : address;
+          return cudaSuccess;
+        }
+        attributes->type = memory->on_host() ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
+        attributes->device = memory->device;
+        attributes->devicePointer = accessible_from(*memory, current_device()) ? address : nullptr;
+        attributes->hostPointer = memory->on_host() ? address : nullptr;
+        return cudaSuccess;
+      },
+      kNoContext);
 }
 
 }  // extern "C"

@@ -62,20 +62,34 @@ int pattern_file() {
   return file;
 }
 
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+size_t round_up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
-// Says what a host program did to device memory before it dies of it.
+// What runs now, for the message of a fault.
+const char* running = nullptr;
+
+void say(const char* text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) std::abort();
+}
+
+// Says what a program did to device memory before it dies of it.
 struct sigaction previous_action;
 void on_fault(int number, siginfo_t* info, void*) {
-  const char* address = static_cast<const char*>(info->si_addr);
-  for (const Arena& arena : space().arenas) {
-    if (address < arena.begin || address >= arena.end) continue;
-    char text[200];
-    const int length = std::snprintf(text, sizeof text,
-                                     "cuda_standin: access to %p, which is device memory that this code may not touch, was released, "
-                                     "or ends before it\n",
-                                     static_cast<const void*>(address));
-    if (write(STDERR_FILENO, text, static_cast<size_t>(length)) < 0) break;
+  if (was_given(info->si_addr)) {
+    char text[300];
+    const Allocation* memory = find_memory(info->si_addr);
+    if (memory) {
+      std::snprintf(text, sizeof text, "cuda_standin: access to %p, in %zu bytes of device %d from %p on, by ",
+                    info->si_addr, memory->bytes, memory->device, static_cast<void*>(memory->start));
+    } else {
+      std::snprintf(text, sizeof text,
+                    "cuda_standin: access to %p, device memory that was released or ends before it, by ",
+                    info->si_addr);
+    }
+    say(text);
+    say(running ? running : "host code");
+    say(running ? ", which ran then\n" : "\n");
   }
   sigaction(number, &previous_action, nullptr);  // the access is tried again, and meets what was there before
 }
@@ -101,7 +115,9 @@ bool is_open(const Allocation& memory, Devices devices) {
   return false;
 }
 
-int protection(const Allocation& memory, Devices devices) { return is_open(memory, devices) ? PROT_READ | PROT_WRITE : PROT_NONE; }
+int protection(const Allocation& memory, Devices devices) {
+  return is_open(memory, devices) ? PROT_READ | PROT_WRITE : PROT_NONE;
+}
 
 void set_open(Devices devices) {
   const Devices before = std::exchange(state().open, devices);
@@ -124,7 +140,8 @@ char* reserve_pages(size_t bytes, size_t alignment) {
     s.next = static_cast<char*>(mapped);
     s.arenas.push_back({s.next, s.next + size});
   }
-  char* const start = reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(s.next), std::max(alignment, kPage)));
+  char* const start =
+      reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(s.next), std::max(alignment, kPage)));
   s.next = start + round_up(bytes, kPage) + kPage;
   return start;
 }
@@ -132,12 +149,14 @@ char* reserve_pages(size_t bytes, size_t alignment) {
 void map_pages(char* pages, size_t bytes, int protection) {
   for (size_t done = 0; done < bytes; done += kPattern) {
     const size_t part = std::min(kPattern, bytes - done);
-    if (mmap(pages + done, part, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, pattern_file(), 0) == MAP_FAILED) die("cuda_standin: mmap");
+    if (mmap(pages + done, part, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, pattern_file(), 0) == MAP_FAILED)
+      die("cuda_standin: mmap");
   }
 }
 
 void unmap_pages(char* pages, size_t bytes) {
-  if (mmap(pages, bytes, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED) die("cuda_standin: mmap");
+  if (mmap(pages, bytes, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+    die("cuda_standin: mmap");
 }
 
 Allocation& new_memory(MemoryKind kind, int device, size_t bytes) {
@@ -165,10 +184,7 @@ void delete_memory(Allocation& memory) {
   if (memory.kind == MemoryKind::kDevice || memory.kind == MemoryKind::kPool) {
     device_state(memory.device).used -= round_up(std::max<size_t>(memory.bytes, 1), kAlignment);
   }
-  if (memory.kind != MemoryKind::kRegistered) {
-    if (memory.kind != MemoryKind::kMapped) ASAN_POISON_MEMORY_REGION(memory.pages, memory.page_bytes);
-    unmap_pages(memory.pages, memory.page_bytes);
-  }
+  if (memory.kind != MemoryKind::kRegistered) unmap_pages(memory.pages, memory.page_bytes);
   char* const start = memory.start;
   state().memory.erase(start);
 }
@@ -177,9 +193,17 @@ void update_protection(const Allocation& memory) {
   if (mprotect(memory.pages, memory.page_bytes, protection(memory, state().open)) != 0) die("cuda_standin: mprotect");
 }
 
-void open_memory(Devices devices) { set_open(devices); }
+void open_memory(Devices devices) {
+  set_open(devices);
+}
 
-void close_memory() { set_open(0); }
+void set_running(const char* name) {
+  running = name;
+}
+
+void close_memory() {
+  set_open(0);
+}
 
 void clear_memory() {
   close_memory();
@@ -202,7 +226,8 @@ Allocation* find_memory(const void* pointer) {
 bool accessible_from(const Allocation& memory, int device) {
   if (memory.on_host()) return true;
   if (memory.kind == MemoryKind::kMapped) {
-    return std::find(memory.accessible_from.begin(), memory.accessible_from.end(), device) != memory.accessible_from.end();
+    return std::find(memory.accessible_from.begin(), memory.accessible_from.end(), device) !=
+           memory.accessible_from.end();
   }
   if (memory.device == device) return true;
   if (memory.kind == MemoryKind::kPool) {
@@ -240,7 +265,9 @@ void check_held(const Held& held, const std::string& name) {
   if (!memory || memory->id != held.id) {
     throw DeviceError{cudaErrorIllegalAddress, name + ": runs when its memory has been released"};
   }
-  if (!memory->usable) throw DeviceError{cudaErrorIllegalAddress, name + ": runs outside the turns of its memory's allocation and release"};
+  if (!memory->usable)
+    throw DeviceError{cudaErrorIllegalAddress,
+                      name + ": runs outside the turns of its memory's allocation and release"};
 }
 
 cudaError_t check_range(const void* pointer, size_t bytes, const char* call) {

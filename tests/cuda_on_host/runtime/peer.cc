@@ -1,5 +1,5 @@
-// Access between devices, and handles for other processes. The handles work within this process only: what they open is the memory and
-// the event themselves.
+// Access between devices, and handles for other processes. The handles work within this process only: what they open is
+// the memory and the event themselves.
 #include <cstring>
 
 #include "tests/cuda_on_host/runtime/state.h"
@@ -47,7 +47,8 @@ Allocation* find_ticket(const Ticket& ticket) {
 extern "C" {
 
 cudaError_t cudaDeviceCanAccessPeer(int* result, int device, int peer) {
-  return api("cudaDeviceCanAccessPeer", [&] { return can_access(result, device, peer); }, kNoContext);
+  return api(
+      "cudaDeviceCanAccessPeer", [&] { return can_access(result, device, peer); }, kNoContext);
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
@@ -58,10 +59,16 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, i
         if (!value || device == peer) return cudaErrorInvalidValue;
         if (cudaError_t status = can_access(&access, device, peer)) return status;
         switch (attribute) {
-          case cudaDevP2PAttrPerformanceRank: *value = 0; return cudaSuccess;
+          case cudaDevP2PAttrPerformanceRank:
+            *value = 0;
+            return cudaSuccess;
           case cudaDevP2PAttrAccessSupported:
-          case cudaDevP2PAttrNativeAtomicSupported: *value = access; return cudaSuccess;
-          default: *value = 0; return cudaSuccess;
+          case cudaDevP2PAttrNativeAtomicSupported:
+            *value = access;
+            return cudaSuccess;
+          default:
+            *value = 0;
+            return cudaSuccess;
         }
       },
       kNoContext);
@@ -72,7 +79,8 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags) {
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  return api("cudaDeviceDisablePeerAccess", [&] { return disable(peer); }, kReleases);
+  return api(
+      "cudaDeviceDisablePeerAccess", [&] { return disable(peer); }, kReleases);
 }
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {

@@ -1,5 +1,5 @@
-// Memory in the order of streams: pools, and what graphs allocate. Every allocation has addresses of its own, which are open between
-// its turn and that of its release only.
+// Memory in the order of streams: pools, and what graphs allocate. Every allocation has addresses of its own, which are
+// open between its turn and that of its release only.
 #include <algorithm>
 
 #include "tests/cuda_on_host/runtime/state.h"
@@ -52,9 +52,12 @@ cudaError_t allocate_in_graph(void** result, size_t bytes, const Pool& pool, Str
   memory.graph = graph_memory;
   graph_memory->start = memory.start;
   graph_memory->id = memory.id;
-  Work work{.name = "cudaMallocAsync", .device = stream.device, .run = [graph_memory] { set_graph_memory(*graph_memory, true); }};
+  Work work{.name = "cudaMallocAsync", .device = stream.device, .run = [graph_memory] {
+              set_graph_memory(*graph_memory, true);
+            }};
   *result = memory.start;
-  return add_node(stream, {.type = cudaGraphNodeTypeMemAlloc, .work = std::move(work), .memory = std::move(graph_memory)});
+  return add_node(stream,
+                  {.type = cudaGraphNodeTypeMemAlloc, .work = std::move(work), .memory = std::move(graph_memory)});
 }
 
 cudaError_t allocate(void** result, size_t bytes, Pool* pool, cudaStream_t named) {
@@ -80,8 +83,12 @@ cudaError_t allocate(void** result, size_t bytes, Pool* pool, cudaStream_t named
 
 cudaError_t release_in_graph(Allocation& memory, Stream& stream) {
   std::shared_ptr<GraphMemory> graph_memory = memory.graph.lock();
-  Work work{.name = "cudaFreeAsync", .device = stream.device, .run = [graph_memory] { set_graph_memory(*graph_memory, false); }};
-  if (stream.capture) return add_node(stream, {.type = cudaGraphNodeTypeMemFree, .work = std::move(work), .memory = std::move(graph_memory)});
+  Work work{.name = "cudaFreeAsync", .device = stream.device, .run = [graph_memory] {
+              set_graph_memory(*graph_memory, false);
+            }};
+  if (stream.capture)
+    return add_node(stream,
+                    {.type = cudaGraphNodeTypeMemFree, .work = std::move(work), .memory = std::move(graph_memory)});
   if (!graph_memory->unfreed) {
     add_misuse("cudaFreeAsync: memory of a graph that is not allocated");
     return cudaErrorInvalidValue;
@@ -103,7 +110,8 @@ cudaError_t release(void* pointer, cudaStream_t named) {
   if (stream->capture) return cudaErrorInvalidValue;  // nodes release memory of graphs only
   memory->releasing = true;
   return submit(*stream, {.name = "cudaFreeAsync", .run = [held = hold(pointer)] {
-                            if (Allocation* found = find_memory(held.pointer); found && found->id == held.id) release_pool_memory(*found);
+                            if (Allocation* found = find_memory(held.pointer); found && found->id == held.id)
+                              release_pool_memory(*found);
                           }});
 }
 
@@ -111,14 +119,30 @@ cudaError_t get_attribute(const Pool& pool, cudaMemPoolAttr attribute, void* val
   auto* const number = static_cast<int*>(value);
   auto* const bytes = static_cast<uint64_t*>(value);
   switch (attribute) {
-    case cudaMemPoolReuseFollowEventDependencies: *number = pool.follow_events; return cudaSuccess;
-    case cudaMemPoolReuseAllowOpportunistic: *number = pool.opportunistic; return cudaSuccess;
-    case cudaMemPoolReuseAllowInternalDependencies: *number = pool.internal_dependencies; return cudaSuccess;
-    case cudaMemPoolAttrReleaseThreshold: *bytes = pool.release_threshold; return cudaSuccess;
-    case cudaMemPoolAttrReservedMemCurrent: *bytes = pool.reserved; return cudaSuccess;
-    case cudaMemPoolAttrReservedMemHigh: *bytes = pool.reserved_high; return cudaSuccess;
-    case cudaMemPoolAttrUsedMemCurrent: *bytes = pool.used; return cudaSuccess;
-    case cudaMemPoolAttrUsedMemHigh: *bytes = pool.used_high; return cudaSuccess;
+    case cudaMemPoolReuseFollowEventDependencies:
+      *number = pool.follow_events;
+      return cudaSuccess;
+    case cudaMemPoolReuseAllowOpportunistic:
+      *number = pool.opportunistic;
+      return cudaSuccess;
+    case cudaMemPoolReuseAllowInternalDependencies:
+      *number = pool.internal_dependencies;
+      return cudaSuccess;
+    case cudaMemPoolAttrReleaseThreshold:
+      *bytes = pool.release_threshold;
+      return cudaSuccess;
+    case cudaMemPoolAttrReservedMemCurrent:
+      *bytes = pool.reserved;
+      return cudaSuccess;
+    case cudaMemPoolAttrReservedMemHigh:
+      *bytes = pool.reserved_high;
+      return cudaSuccess;
+    case cudaMemPoolAttrUsedMemCurrent:
+      *bytes = pool.used;
+      return cudaSuccess;
+    case cudaMemPoolAttrUsedMemHigh:
+      *bytes = pool.used_high;
+      return cudaSuccess;
   }
   return cudaErrorInvalidValue;
 }
@@ -127,10 +151,18 @@ cudaError_t set_attribute(Pool& pool, cudaMemPoolAttr attribute, const void* val
   const auto* const number = static_cast<const int*>(value);
   const auto* const bytes = static_cast<const uint64_t*>(value);
   switch (attribute) {
-    case cudaMemPoolReuseFollowEventDependencies: pool.follow_events = *number; return cudaSuccess;
-    case cudaMemPoolReuseAllowOpportunistic: pool.opportunistic = *number; return cudaSuccess;
-    case cudaMemPoolReuseAllowInternalDependencies: pool.internal_dependencies = *number; return cudaSuccess;
-    case cudaMemPoolAttrReleaseThreshold: pool.release_threshold = *bytes; return cudaSuccess;
+    case cudaMemPoolReuseFollowEventDependencies:
+      pool.follow_events = *number;
+      return cudaSuccess;
+    case cudaMemPoolReuseAllowOpportunistic:
+      pool.opportunistic = *number;
+      return cudaSuccess;
+    case cudaMemPoolReuseAllowInternalDependencies:
+      pool.internal_dependencies = *number;
+      return cudaSuccess;
+    case cudaMemPoolAttrReleaseThreshold:
+      pool.release_threshold = *bytes;
+      return cudaSuccess;
     case cudaMemPoolAttrReservedMemHigh:
       if (*bytes != 0) return cudaErrorInvalidValue;
       pool.reserved_high = pool.reserved;
@@ -139,13 +171,15 @@ cudaError_t set_attribute(Pool& pool, cudaMemPoolAttr attribute, const void* val
       if (*bytes != 0) return cudaErrorInvalidValue;
       pool.used_high = pool.used;
       return cudaSuccess;
-    default: return cudaErrorInvalidValue;
+    default:
+      return cudaErrorInvalidValue;
   }
 }
 
 cudaError_t create(cudaMemPool_t* result, const cudaMemPoolProps* properties) {
   if (!result || !properties || properties->allocType != cudaMemAllocationTypePinned) return cudaErrorInvalidValue;
-  if (properties->location.type != cudaMemLocationTypeDevice || properties->handleTypes != cudaMemHandleTypeNone) return cudaErrorNotSupported;
+  if (properties->location.type != cudaMemLocationTypeDevice || properties->handleTypes != cudaMemHandleTypeNone)
+    return cudaErrorNotSupported;
   if (!is_device(properties->location.id)) return cudaErrorInvalidDevice;
   *result = new_pool(properties->location.id, true).handle;
   return cudaSuccess;
@@ -171,7 +205,8 @@ cudaError_t set_access(cudaMemPool_t named, const cudaMemAccessDesc* list, size_
   if (!pool || (count > 0 && !list)) return cudaErrorInvalidValue;
   std::set<int> peers = pool->peers;
   for (size_t i = 0; i < count; ++i) {
-    if (list[i].location.type != cudaMemLocationTypeDevice || !is_device(list[i].location.id)) return cudaErrorInvalidDevice;
+    if (list[i].location.type != cudaMemLocationTypeDevice || !is_device(list[i].location.id))
+      return cudaErrorInvalidDevice;
     const int device = list[i].location.id;
     if (list[i].flags == cudaMemAccessFlagsProtNone) {
       if (device == pool->device) return cudaErrorInvalidValue;
@@ -261,7 +296,8 @@ cudaError_t cudaMallocFromPoolAsync(void** result, size_t bytes, cudaMemPool_t n
 }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  return api("cudaFreeAsync", [&] { return release(pointer, stream); }, kReleases);
+  return api(
+      "cudaFreeAsync", [&] { return release(pointer, stream); }, kReleases);
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* result, const cudaMemPoolProps* properties) {
@@ -269,7 +305,8 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* result, const cudaMemPoolProps* pro
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  return api("cudaMemPoolDestroy", [&] { return destroy(pool); }, kReleases);
+  return api(
+      "cudaMemPoolDestroy", [&] { return destroy(pool); }, kReleases);
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t named, size_t keep) {
@@ -328,7 +365,8 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
 }
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  return api("cudaDeviceSetMemPool", [&] { return is_device(device) ? set_device_pool(device, pool) : cudaErrorInvalidDevice; });
+  return api("cudaDeviceSetMemPool",
+             [&] { return is_device(device) ? set_device_pool(device, pool) : cudaErrorInvalidDevice; });
 }
 
 cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t* pool, cudaMemLocation* location, cudaMemAllocationType type) {

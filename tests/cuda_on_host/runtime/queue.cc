@@ -83,7 +83,6 @@ void start(uint64_t id) {
   Queue& q = queue();
   q.ready.erase(std::find(q.ready.begin(), q.ready.end(), id));
   Work& work = q.pending.at(id);
-  work.started = true;
   State& s = state();
   if (s.sticky != cudaSuccess || !work.run) {
     if (s.sticky == cudaSuccess) note(work);
@@ -96,9 +95,10 @@ void start(uint64_t id) {
     return;
   }
   s.now += 1e-3 + static_cast<double>(work.bytes) * 1e-9;  // ms: a launch, and 1 TB/s
-  open_memory(bit(work.device) | work.reach);
+  if (work.kind != WorkKind::kMarker) open_memory(bit(work.device) | work.reach);
   const auto run = std::move(work.run);
   thread_state().in_work = true;
+  set_running(work.name.c_str());
   try {
     run();
     note(work);
@@ -107,6 +107,7 @@ void start(uint64_t id) {
   } catch (const std::exception& error) {
     stay_with(cudaErrorLaunchFailure, error.what());
   }
+  set_running(nullptr);
   thread_state().in_work = false;
   complete(id);
 }
@@ -152,7 +153,9 @@ uint64_t add_work(Work work, std::vector<uint64_t> after) {
   return id;
 }
 
-bool is_pending(uint64_t work) { return queue().pending.contains(work); }
+bool is_pending(uint64_t work) {
+  return queue().pending.contains(work);
+}
 
 void finish(std::vector<uint64_t> works) {
   const bool wanted_only = state().options.execution == Execution::kLazy;
@@ -209,7 +212,9 @@ bool poll(uint64_t work) {
   return false;
 }
 
-void run_on_host_thread(std::function<void()> job) { hand_over({0, std::move(job)}); }
+void run_on_host_thread(std::function<void()> job) {
+  hand_over({0, std::move(job)});
+}
 
 void clear_work() {
   Queue& q = queue();

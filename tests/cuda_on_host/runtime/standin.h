@@ -1,6 +1,7 @@
-// The CUDA runtime on the host, for tests: this library defines the toolkit's functions with the toolkit's own prototypes, and a
-// program that links it needs neither a device nor a driver. It is hostile where CUDA leaves room: device memory can be touched by
-// running device work only, streams are queues whose work is put off and reordered, and addresses are not used twice.
+// The CUDA runtime on the host, for tests: this library defines the toolkit's functions with the toolkit's own
+// prototypes, and a program that links it needs neither a device nor a driver. It is hostile where CUDA leaves room:
+// device memory can be touched by running device work only, streams are queues whose work is put off and reordered, and
+// addresses are not used twice.
 //
 //   cuda_standin::reset({.devices = 1, .execution = cuda_standin::Execution::kRandom, .seed = 3});
 //   ... the program under test ...
@@ -18,8 +19,8 @@
 
 namespace cuda_standin {
 
-/// When work of streams runs. Whatever the choice, a call that waits returns when what it waits for is done, and host functions
-/// (cudaLaunchHostFunc) run on a thread of their own.
+/// When work of streams runs. Whatever the choice, a call that waits returns when what it waits for is done, and host
+/// functions (cudaLaunchHostFunc) run on a thread of their own.
 enum class Execution {
   kEager,   // at once, before the call that submits it returns
   kLazy,    // when something waits for it, and then only what that needs: finds missing synchronisation
@@ -31,15 +32,17 @@ struct Options {
   size_t memory_bytes = size_t{1} << 30;  // of each device
   Execution execution = Execution::kLazy;
   uint64_t seed = 0;
-  bool protect = true;      // host code that touches device memory dies, with a message; costs about 0.1 us a touched page and wait
+  bool protect =
+      true;  // host code that touches device memory dies, with a message; costs about 0.1 us a touched page and wait
   bool peer_access = true;  // cudaDeviceEnablePeerAccess may connect any two devices
   int64_t fail_call = -1;   // the call with this number, counted from 0 as calls() does, fails without effect
   cudaError_t fail_with = cudaErrorMemoryAllocation;
-  bool fail_releases = true;  // that call may also be one that gives something back: then what it gives back stays alive
+  bool fail_releases =
+      true;  // that call may also be one that gives something back: then what it gives back stays alive
 };
 
-/// The state of a process that has not called CUDA yet. Ends what is pending and takes back what is alive; no other thread may be in
-/// a call. The program starts with the default options.
+/// The state of a process that has not called CUDA yet. Ends what is pending and takes back what is alive; no other
+/// thread may be in a call. The program starts with the default options.
 void reset(const Options& options = {});
 
 /// Calls since reset(): of every function that returns a status, but those that read errors.
@@ -56,8 +59,8 @@ void report_misuse(const std::string& text);
 struct Live {
   size_t allocations = 0;  // cudaMalloc, cudaMallocAsync
   size_t device_bytes = 0;
-  size_t pinned = 0;       // cudaHostAlloc
-  size_t registered = 0;   // cudaHostRegister
+  size_t pinned = 0;      // cudaHostAlloc
+  size_t registered = 0;  // cudaHostRegister
   size_t streams = 0, events = 0, graphs = 0, execs = 0, user_objects = 0, pools = 0;
   size_t reservations = 0, physical = 0, mappings = 0;  // cuMemAddressReserve, cuMemCreate, cuMemMap
 };
@@ -84,12 +87,12 @@ struct Executed {
 std::vector<Executed> trace();
 void clear_trace();
 
-/// For stand-ins of libraries: `work` runs on the stream in its turn, or becomes a node of the graph that is captured there. It may
-/// throw simt::KernelFault, and may not call CUDA. Counts as a call.
+/// For stand-ins of libraries: `work` runs on the stream in its turn, or becomes a node of the graph that is captured
+/// there. It may throw simt::KernelFault, and may not call CUDA. Counts as a call.
 cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work);
 
-/// Whether `bytes` from `pointer` on lie in memory that the current device's work may touch: its own, that of a peer with access,
-/// pinned and registered.
+/// Whether `bytes` from `pointer` on lie in memory that the current device's work may touch: its own, that of a peer
+/// with access, pinned and registered.
 bool device_accessible(const void* pointer, size_t bytes = 1);
 
 }  // namespace cuda_standin

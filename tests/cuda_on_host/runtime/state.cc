@@ -74,9 +74,13 @@ void Lock::wait() {
   lock_depth = depth;
   held.release();
 }
-void Lock::notify() { changed().notify_all(); }
+void Lock::notify() {
+  changed().notify_all();
+}
 
-void add_misuse(const std::string& text) { state().misuse += text + "\n"; }
+void add_misuse(const std::string& text) {
+  state().misuse += text + "\n";
+}
 
 Call::Call(const char* name, unsigned rules) : driver_((rules & kDriver) != 0) {
   State& s = state();
@@ -100,7 +104,9 @@ Call::Call(const char* name, unsigned rules) : driver_((rules & kDriver) != 0) {
   if (status_ != cudaSuccess) end(status_);
 }
 
-Call::~Call() { close_memory(); }
+Call::~Call() {
+  close_memory();
+}
 
 cudaError_t Call::end(cudaError_t status) {
   if (status != cudaSuccess && !driver_) thread_state().last_error = status;
@@ -109,6 +115,7 @@ cudaError_t Call::end(cudaError_t status) {
 
 void reset(const Options& options) {
   Lock lock;
+  state().user_objects.clear();  // nobody calls their destructors any more
   clear_work();
   clear_graphs();
   clear_memory();
@@ -150,7 +157,8 @@ cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()>
   return api(name, [&] {
     Stream* found = find_stream(stream, name);
     if (!found) return cudaErrorInvalidResourceHandle;
-    return submit(*found, {.name = name, .kind = WorkKind::kLibrary, .run = std::move(work)}, nullptr, cudaGraphNodeTypeKernel);
+    return submit(*found, {.name = name, .kind = WorkKind::kLibrary, .run = std::move(work)}, nullptr,
+                  cudaGraphNodeTypeKernel);
   });
 }
 
@@ -164,16 +172,22 @@ Live live() {
   const State& s = state();
   Live found;
   for (const auto& [start, memory] : s.memory) {
-    if (memory.in_graph) continue;  // goes with the graph
+    if (memory.in_graph || memory.releasing) continue;  // goes with the graph, or in its turn
     switch (memory.kind) {
       case MemoryKind::kDevice:
       case MemoryKind::kPool:
         ++found.allocations;
         found.device_bytes += memory.bytes;
         break;
-      case MemoryKind::kMapped: ++found.mappings; break;
-      case MemoryKind::kHost: ++found.pinned; break;
-      case MemoryKind::kRegistered: ++found.registered; break;
+      case MemoryKind::kMapped:
+        ++found.mappings;
+        break;
+      case MemoryKind::kHost:
+        ++found.pinned;
+        break;
+      case MemoryKind::kRegistered:
+        ++found.registered;
+        break;
     }
   }
   for (const auto& [handle, stream] : s.streams) found.streams += stream->own;
@@ -208,6 +222,8 @@ std::string leaks() {
   return text;
 }
 
-size_t live_allocations() { return live().allocations; }
+size_t live_allocations() {
+  return live().allocations;
+}
 
 }  // namespace cuda_standin

@@ -1,4 +1,5 @@
-// What the stand-in knows, for its own sources. One lock guards all of it: every function of the toolkit takes it through api().
+// What the stand-in knows, for its own sources. One lock guards all of it: every function of the toolkit takes it
+// through api().
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -42,20 +43,22 @@ struct Allocation {
   size_t bytes = 0;
   char* pages = nullptr;  // what is mapped for it
   size_t page_bytes = 0;
-  unsigned flags = 0;                     // of cudaHostAlloc and cudaHostRegister
-  bool usable = true;                     // pool memory: between the turns of its allocation and its release
-  std::vector<int> accessible_from;       // mapped memory: the devices that cuMemSetAccess named
-  cudaMemPool_t pool = nullptr;           // pool memory
+  unsigned flags = 0;                       // of cudaHostAlloc and cudaHostRegister
+  bool usable = true;                       // pool memory: between the turns of its allocation and its release
+  std::vector<int> accessible_from;         // mapped memory: the devices that cuMemSetAccess named
+  cudaMemPool_t pool = nullptr;             // pool memory
   std::weak_ptr<struct GraphMemory> graph;  // memory that a graph allocates
   bool in_graph = false;
-  uint64_t physical = 0;                  // mapped memory: its handle
-  bool releasing = false;                 // pool memory: cudaFreeAsync has been called
-  int imports = 0;                        // how often cudaIpcOpenMemHandle gave it
+  uint64_t physical = 0;   // mapped memory: its handle
+  bool releasing = false;  // pool memory: cudaFreeAsync has been called
+  int imports = 0;         // how often cudaIpcOpenMemHandle gave it
   bool on_host() const { return kind == MemoryKind::kHost || kind == MemoryKind::kRegistered; }
 };
 
 using Devices = uint64_t;  // one bit each
-inline Devices bit(int device) { return Devices{1} << device; }
+inline Devices bit(int device) {
+  return Devices{1} << device;
+}
 
 // The allocation that `pointer` lies in, or null.
 Allocation* find_memory(const void* pointer);
@@ -65,8 +68,8 @@ bool accessible_from(const Allocation& memory, int device);
 bool accessible(const void* pointer, size_t bytes, int device);
 // Whether the address was given once as device or pinned memory, whatever lies there now.
 bool was_given(const void* pointer);
-// cudaErrorInvalidValue where a range begins in device, pinned or registered memory and does not end there, or begins in device
-// memory that was released.
+// cudaErrorInvalidValue where a range begins in device, pinned or registered memory and does not end there, or begins
+// in device memory that was released.
 cudaError_t check_range(const void* pointer, size_t bytes, const char* call);
 
 // Address space of whole pages with a closed one behind it; never given twice.
@@ -81,6 +84,8 @@ void unmap_pages(char* pages, size_t bytes);
 // Between these two, what work of these devices may touch is open.
 void open_memory(Devices devices);
 void close_memory();
+// Who is named when memory is touched that is closed; null for host code.
+void set_running(const char* name);
 // Opens or closes one allocation, after a change to it.
 void update_protection(const Allocation& memory);
 // Memory that work will use: it throws DeviceError where that was released in the meantime.
@@ -109,7 +114,6 @@ struct Work {
   std::vector<uint64_t> after = {}, followers = {};
   size_t blockers = 0;
   uint64_t wanted = 0;
-  bool started = false;
 };
 
 // What work throws to end with an error that stays.
@@ -142,11 +146,11 @@ struct Stream {
   unsigned flags = cudaStreamDefault;
   int priority = 0;
   unsigned long long id = 0;
-  bool own = true;    // made by the program
+  bool own = true;  // made by the program
   bool legacy = false;
   uint64_t last = 0;  // its newest work
   Capture* capture = nullptr;
-  std::vector<Node*> capture_last;  // what its next node follows
+  std::vector<Node*> capture_last;               // what its next node follows
   std::vector<cudaGraphNode_t> capture_handles;  // the same, as cudaStreamGetCaptureInfo gave it
   std::vector<cudaGraphEdgeData> capture_edges;
   bool blocking() const { return !(flags & cudaStreamNonBlocking); }
@@ -174,8 +178,7 @@ struct Event {
 Stream* find_stream(cudaStream_t stream, const char* call);
 Event* find_event(cudaEvent_t event, const char* call);
 // Puts work behind what the stream has, or into the graph that it captures. `id` becomes 0 in the latter case.
-cudaError_t submit(Stream& stream, Work work, uint64_t* id = nullptr,
-                   cudaGraphNodeType type = cudaGraphNodeTypeEmpty);
+cudaError_t submit(Stream& stream, Work work, uint64_t* id = nullptr, cudaGraphNodeType type = cudaGraphNodeTypeEmpty);
 // What a stream's next piece of work must follow.
 std::vector<uint64_t> stream_dependencies(Stream& stream);
 // Makes `work` the stream's newest.
@@ -198,8 +201,8 @@ struct GraphMemory {
 struct Action {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   Work work = {};
-  const void* function = nullptr;  // of kernels
-  cudaEvent_t event = nullptr;     // of external event nodes
+  const void* function = nullptr;            // of kernels
+  cudaEvent_t event = nullptr;               // of external event nodes
   std::shared_ptr<GraphMemory> memory = {};  // of allocations and their release
 };
 struct ExecNode {
@@ -222,10 +225,21 @@ struct UserObject {
   int64_t references = 0;
 };
 
+using Objects = std::map<cudaUserObject_t, int64_t>;  // and how many references
+// References that are given back with the last that shares them: an executable graph and its launches that have not
+// ended.
+struct ObjectReferences {
+  Objects objects;
+  explicit ObjectReferences(const Objects& retained);
+  ~ObjectReferences();
+  ObjectReferences(const ObjectReferences&) = delete;
+  ObjectReferences& operator=(const ObjectReferences&) = delete;
+};
+
 struct Graph {
   cudaGraph_t handle = nullptr;
   std::vector<std::unique_ptr<Node>> nodes;
-  std::map<cudaUserObject_t, int64_t> objects;
+  Objects objects;
   bool capturing = false;  // owned by a capture that has not ended
 };
 
@@ -233,7 +247,7 @@ struct Exec {
   cudaGraphExec_t handle = nullptr;
   unsigned long long flags = 0;
   std::vector<ExecNode> nodes;
-  std::map<cudaUserObject_t, int64_t> objects;
+  std::shared_ptr<ObjectReferences> objects;
   uint64_t last = 0;  // the end of its newest launch
 };
 
@@ -335,7 +349,7 @@ struct State {
   Table<cudaUserObject_t, UserObject> user_objects;
   Table<cudaMemPool_t, Pool> pools;
   std::vector<std::unique_ptr<Capture>> captures;
-  std::map<uint64_t, Physical> physical;         // by handle
+  std::map<uint64_t, Physical> physical;  // by handle
   std::map<char*, Reservation> reservations;
   std::map<uint64_t, std::weak_ptr<Record>> exported_events;
   uint64_t next_id = 1;  // of streams, captures, allocations
@@ -354,9 +368,15 @@ struct ThreadState {
 };
 ThreadState& thread_state();
 
-inline Device& device_state(int device) { return state().devices[static_cast<size_t>(device)]; }
-inline int current_device() { return thread_state().device; }
-inline bool is_device(int device) { return device >= 0 && device < state().options.devices; }
+inline Device& device_state(int device) {
+  return state().devices[static_cast<size_t>(device)];
+}
+inline int current_device() {
+  return thread_state().device;
+}
+inline bool is_device(int device) {
+  return device >= 0 && device < state().options.devices;
+}
 void add_misuse(const std::string& text);
 
 // Held by a thread any number of times.
@@ -373,11 +393,11 @@ class Lock {
 
 enum CallRules : unsigned {
   kPlain = 0,
-  kReleases = 1,    // gives something back
-  kUnsafe = 2,      // prohibited while a graph is captured, by the thread's capture mode
-  kAnywhere = 4,    // answers without a device, and behind an error that stays
-  kNoContext = 8,   // leaves the current device as untouched as it was
-  kDriver = 16,     // of the driver: cudaGetLastError knows nothing of it
+  kReleases = 1,   // gives something back
+  kUnsafe = 2,     // prohibited while a graph is captured, by the thread's capture mode
+  kAnywhere = 4,   // answers without a device, and behind an error that stays
+  kNoContext = 8,  // leaves the current device as untouched as it was
+  kDriver = 16,    // of the driver: cudaGetLastError knows nothing of it
 };
 
 class Call {

@@ -37,7 +37,9 @@ cudaError_t create_stream(cudaStream_t* result, unsigned flags, int priority) {
 }
 
 cudaError_t create_event(cudaEvent_t* result, unsigned flags) {
-  if (!result || (flags & ~static_cast<unsigned>(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))) return cudaErrorInvalidValue;
+  if (!result ||
+      (flags & ~static_cast<unsigned>(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess)))
+    return cudaErrorInvalidValue;
   if ((flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming)) return cudaErrorInvalidValue;
   auto made = std::make_unique<Event>();
   made->device = current_device();
@@ -61,7 +63,9 @@ cudaError_t record(cudaEvent_t named_event, cudaStream_t named_stream, unsigned 
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
   if (cudaError_t status = check_legacy(*stream)) return status;
   if (stream->capture && (flags & cudaEventRecordExternal)) {
-    return add_node(*stream, {.type = cudaGraphNodeTypeEventRecord, .work = {.name = "event record", .device = stream->device}, .event = named_event});
+    return add_node(*stream, {.type = cudaGraphNodeTypeEventRecord,
+                              .work = {.name = "event record", .device = stream->device},
+                              .event = named_event});
   }
   if (stream->capture) {
     if (stream->capture->broken) return cudaErrorStreamCaptureInvalidated;
@@ -73,7 +77,8 @@ cudaError_t record(cudaEvent_t named_event, cudaStream_t named_stream, unsigned 
   if (flags & cudaEventRecordExternal) return cudaErrorIllegalState;
   auto time = std::make_shared<double>(0);
   uint64_t id = 0;
-  if (cudaError_t status = submit(*stream, {.name = "event record", .run = [time] { *time = state().now; }}, &id)) return status;
+  if (cudaError_t status = submit(*stream, {.name = "event record", .run = [time] { *time = state().now; }}, &id))
+    return status;
   event->record->captured = false;
   event->record->done_once = true;
   event->record->nodes.clear();
@@ -99,7 +104,8 @@ cudaError_t wait_for_captured(Stream& stream, const Event& event) {
     capture->streams.insert(stream.handle);
   }
   for (Node* node : event.record->nodes) {
-    if (std::find(stream.capture_last.begin(), stream.capture_last.end(), node) == stream.capture_last.end()) stream.capture_last.push_back(node);
+    if (std::find(stream.capture_last.begin(), stream.capture_last.end(), node) == stream.capture_last.end())
+      stream.capture_last.push_back(node);
   }
   return cudaSuccess;
 }
@@ -110,7 +116,9 @@ cudaError_t wait_for(cudaStream_t named_stream, cudaEvent_t named_event, unsigne
   if (!event || !stream) return cudaErrorInvalidResourceHandle;
   if (flags & ~static_cast<unsigned>(cudaEventWaitExternal)) return cudaErrorInvalidValue;
   if (stream->capture && (flags & cudaEventWaitExternal)) {
-    return add_node(*stream, {.type = cudaGraphNodeTypeWaitEvent, .work = {.name = "event wait", .device = stream->device}, .event = named_event});
+    return add_node(*stream, {.type = cudaGraphNodeTypeWaitEvent,
+                              .work = {.name = "event wait", .device = stream->device},
+                              .event = named_event});
   }
   if (event->record->captured) return wait_for_captured(*stream, *event);
   if (flags & cudaEventWaitExternal) return cudaErrorIllegalState;
@@ -122,7 +130,8 @@ cudaError_t wait_for(cudaStream_t named_stream, cudaEvent_t named_event, unsigne
   if (!event->record->done_once) return cudaSuccess;
   std::vector<uint64_t> after = stream_dependencies(*stream);
   after.push_back(event->record->work);
-  set_last(*stream, add_work({.name = "event wait", .device = stream->device, .stream = stream->name}, std::move(after)));
+  set_last(*stream,
+           add_work({.name = "event wait", .device = stream->device, .stream = stream->name}, std::move(after)));
   return cudaSuccess;
 }
 
@@ -132,13 +141,15 @@ Stream* find_stream(cudaStream_t stream, const char* call) {
   if (stream == nullptr || stream == cudaStreamLegacy) return &device_state(current_device()).legacy;
   if (stream == cudaStreamPerThread) return &own_stream();
   Stream* found = state().streams.find(stream);
-  if (!found) add_misuse(std::string(call) + (was_handle(stream) ? ": a stream that was destroyed" : ": what is no stream"));
+  if (!found)
+    add_misuse(std::string(call) + (was_handle(stream) ? ": a stream that was destroyed" : ": what is no stream"));
   return found;
 }
 
 Event* find_event(cudaEvent_t event, const char* call) {
   Event* found = state().events.find(event);
-  if (!found && event) add_misuse(std::string(call) + (was_handle(event) ? ": an event that was destroyed" : ": what is no event"));
+  if (!found && event)
+    add_misuse(std::string(call) + (was_handle(event) ? ": an event that was destroyed" : ": what is no event"));
   return found;
 }
 
@@ -221,7 +232,8 @@ cudaError_t cudaStreamQuery(cudaStream_t named) {
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (cudaError_t status = check_stream_wait(*stream)) return status;
     bool done = true;
-    for (uint64_t work : stream->legacy ? stream_dependencies(*stream) : std::vector<uint64_t>{stream->last}) done &= poll(work);
+    for (uint64_t work : stream->legacy ? stream_dependencies(*stream) : std::vector<uint64_t>{stream->last})
+      done &= poll(work);
     if (state().sticky != cudaSuccess) return state().sticky;
     return done ? cudaSuccess : cudaErrorNotReady;
   });
@@ -276,8 +288,8 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t named, cudaHostFn_t function, void* 
     if (!function) return cudaErrorInvalidValue;
     Stream* stream = find_stream(named, "cudaLaunchHostFunc");
     if (!stream) return cudaErrorInvalidResourceHandle;
-    return submit(*stream, {.name = "host function", .kind = WorkKind::kHostFunction, .run = [=] { function(data); }}, nullptr,
-                  cudaGraphNodeTypeHost);
+    return submit(*stream, {.name = "host function", .kind = WorkKind::kHostFunction, .run = [=] { function(data); }},
+                  nullptr, cudaGraphNodeTypeHost);
   });
 }
 
@@ -335,12 +347,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t named) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t named_start, cudaEvent_t named_end) {
   return api("cudaEventElapsedTime", [&] {
     if (!milliseconds) return cudaErrorInvalidValue;
-    Event *start = find_event(named_start, "cudaEventElapsedTime"), *end = find_event(named_end, "cudaEventElapsedTime");
+    Event *start = find_event(named_start, "cudaEventElapsedTime"),
+          *end = find_event(named_end, "cudaEventElapsedTime");
     if (!start || !end) return cudaErrorInvalidResourceHandle;
     for (Event* event : {start, end}) {
       if (event->record->captured) return refuse_captured(*event);
     }
-    if (!start->timing() || !end->timing() || !start->record->done_once || !end->record->done_once) return cudaErrorInvalidResourceHandle;
+    if (!start->timing() || !end->timing() || !start->record->done_once || !end->record->done_once)
+      return cudaErrorInvalidResourceHandle;
     if (is_pending(start->record->work) || is_pending(end->record->work)) return cudaErrorNotReady;
     *milliseconds = static_cast<float>(*end->record->time - *start->record->time);
     return cudaSuccess;

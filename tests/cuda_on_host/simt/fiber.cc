@@ -118,6 +118,10 @@ void Fiber::restart() {
 #ifdef SIMT_ASAN
   __asan_unpoison_memory_region(stack_, kStack);
 #endif
+  if (kFreshStacks) {
+    constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(stack_, kStack, PROT_READ | PROT_WRITE, kFlags, -1, 0) == MAP_FAILED) throw std::bad_alloc();
+  }
   asan_frames_ = nullptr;
   prepare();
 }
@@ -176,16 +180,25 @@ void RaceContext::end() {
 void RaceContext::leave() { change_context(g_scheduler); }
 void RaceContext::enter() { change_context(context_); }
 void RaceContext::abandon() {
-  if (context_ != nullptr) __tsan_destroy_fiber(context_);
-  context_ = nullptr;
+  if (context_ == nullptr) return;
+  enter();
+  end();
+  __tsan_acquire(&g_block_ends);
 }
 void RaceContext::release(const void* what) { __tsan_release(const_cast<void*>(what)); }
 void RaceContext::acquire(const void* what) { __tsan_acquire(const_cast<void*>(what)); }
+// Meanwhile the executor's own accesses, on stacks of the block's threads, are none of anybody's.
 void RaceContext::publish_block() {
   g_scheduler = __tsan_get_current_fiber();
   __tsan_release(&g_block_begins);
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
 }
-void RaceContext::collect_block() { __tsan_acquire(&g_block_ends); }
+void RaceContext::collect_block() {
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  __tsan_acquire(&g_block_ends);
+}
 RaceContext::Ignore::Ignore() {
   AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
   AnnotateIgnoreWritesBegin(__FILE__, __LINE__);

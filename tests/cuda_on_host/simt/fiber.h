@@ -5,6 +5,27 @@
 
 namespace simt {
 
+// ASan keeps locals elsewhere than on the stack, and TSan looks for races itself.
+#if defined(SIMT_TSAN) || defined(__SANITIZE_ADDRESS__)
+#define SIMT_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SIMT_SANITIZED 1
+#endif
+#endif
+#ifdef SIMT_SANITIZED
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+// Whether every thread of a block gets a stack that nobody was on: two that were on one would race for TSan.
+#ifdef SIMT_TSAN
+inline constexpr bool kFreshStacks = true;
+#else
+inline constexpr bool kFreshStacks = false;
+#endif
+
 class Fiber {
  public:
   // The thread that calls adopt_thread().

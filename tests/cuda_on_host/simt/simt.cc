@@ -78,6 +78,8 @@ struct FreeMemory {
 };
 std::unique_ptr<char[], FreeMemory> g_dynamic_shared;  // of exactly the launch's size, so that ASan sees its end
 
+Fiber& fiber_for(GpuThread& thread);
+
 GpuThread& self() { return *static_cast<GpuThread*>(current); }
 
 std::string text(uint3 v) { return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")"; }
@@ -160,13 +162,14 @@ void run_threads() {
     Fiber& fiber = *Fiber::active();
     run_kernel(*static_cast<GpuThread*>(fiber.work));
     GpuThread* next = next_thread();
-    if (next != nullptr && next->fiber == nullptr) {
+    if (next != nullptr && next->fiber == nullptr && !kFreshStacks) {
       next->fiber = &fiber;
       fiber.work = next;
       continue;
     }
+    Fiber& to = next != nullptr ? fiber_for(*next) : g_main_fiber;
     g_free_fibers.push_back(&fiber);
-    Fiber::switch_to(next != nullptr ? *next->fiber : g_main_fiber);
+    Fiber::switch_to(to);
   }
 }
 
@@ -178,6 +181,7 @@ Fiber& fiber_for(GpuThread& thread) {
     }
     thread.fiber = g_free_fibers.back();
     g_free_fibers.pop_back();
+    if (kFreshStacks) thread.fiber->restart();
     thread.fiber->work = &thread;
   }
   return *thread.fiber;
@@ -276,6 +280,7 @@ void fail_launch(const std::string& what) {
 Options& options() {
   static Options value = [] {
     Options initial;
+    initial.watch = !kSanitized;
     const char* order = std::getenv("SIMT_ORDER");
     if (order != nullptr && std::strcmp(order, "reverse") == 0) initial.order = Order::kReverse;
     if (order != nullptr && std::strcmp(order, "random") == 0) initial.order = Order::kRandom;

@@ -55,6 +55,19 @@ struct Grid {
 // Runs `kernel` once for every thread of the grid. Throws KernelFault. One grid at a time in a process.
 void run(const Grid& grid, const std::function<void()>& kernel);
 
+// The memory around an address that a kernel may touch. Where nothing is known of the address, `is_known` is false.
+struct Bounds {
+  uintptr_t begin = 0, end = 0;
+  bool is_known = false;
+};
+// Asked, by a runtime, for every page that a kernel touches outside its stack and shared memory; what is beyond the bounds ends the
+// launch, and so does an address that is neither known nor the program's own constant. Null: everything may be touched.
+void set_bounds_of(Bounds (*bounds_of)(const void* address));
+
+namespace watch {
+void set_active(bool active);
+}
+
 // --- kernels by their address, as the runtime's launch has them ---
 
 struct PointerArgument {
@@ -87,7 +100,11 @@ void declare(const char* name, void (*kernel)(Params...)) {
     };
     std::apply([&](const auto&... value) { (note(value), ...); }, values);
     const auto typed = reinterpret_cast<void (*)(Params...)>(const_cast<void*>(address));
-    bound.call = [typed, values] { std::apply([typed](auto... value) { typed(value...); }, values); };
+    bound.call = [typed, values] {
+      watch::set_active(false);
+      auto arguments = values;
+      std::apply([typed](auto&... argument) { watch::set_active(true), typed(argument...); }, arguments);
+    };
     return bound;
   });
 }

@@ -17,6 +17,7 @@
 extern "C" char __start_simt_shared[] __attribute__((weak));
 extern "C" char __stop_simt_shared[] __attribute__((weak));
 extern "C" char __executable_start[] __attribute__((weak));
+extern "C" char _end[] __attribute__((weak));
 
 namespace simt {
 
@@ -45,7 +46,11 @@ struct Word {
 
 constexpr uintptr_t kPageBytes = 4096, kWordBytes = 4;
 constexpr size_t kMostPages = 4096;  // what is beyond them is not watched
-using Page = std::array<Word, kPageBytes / kWordBytes>;
+struct Page {
+  std::array<Word, kPageBytes / kWordBytes> words;
+  Bounds bounds;
+  Time asked = 0;  // when the bounds were
+};
 
 struct LaneClocks {
   // Up to when a lane has seen the accesses of another.
@@ -61,6 +66,7 @@ struct {
   uint32_t block = 0;
   uintptr_t shared_begin = 0, shared_end = 0;  // dynamic shared memory
 
+  Bounds (*bounds_of)(const void*) = nullptr;
   std::unordered_map<uintptr_t, std::unique_ptr<Page>> pages;
   struct {
     uintptr_t number = ~uintptr_t{0};
@@ -104,7 +110,7 @@ bool is_ordered(const Mark& mark, Time forgotten) {
 }
 
 // The line of the kernel, or of what it calls, and not of the headers that stand in for a device.
-std::string source_line(uint32_t code) {
+std::string find_source_line(uint32_t code) {
   const void* address = __executable_start + code;
   Dl_info info{};
   if (dladdr(address, &info) == 0) return "an unknown place";
@@ -123,6 +129,13 @@ std::string source_line(uint32_t code) {
   if (!line.empty() && line[0] != '?') return line;
   std::snprintf(text, sizeof text, "%s+0x%zx", info.dli_fname, offset);
   return text;
+}
+
+const std::string& source_line(uint32_t code) {
+  static std::unordered_map<uint32_t, std::string> known;
+  std::string& line = known[code];
+  if (line.empty()) line = find_source_line(code);
+  return line;
 }
 
 std::string who(uint32_t block, unsigned thread) {
@@ -158,15 +171,42 @@ void check_word(Word& word, const Mark& mark, bool writes, uintptr_t address, bo
   word.read = mark;
 }
 
+bool is_programs(uintptr_t address) {
+  return address >= reinterpret_cast<uintptr_t>(__executable_start) && address < reinterpret_cast<uintptr_t>(_end);
+}
+
+// Whether all of the access lies in memory that the device has.
+bool check_bounds(Page& page, uintptr_t first, size_t bytes, const Mark& mark, bool writes) {
+  if (page.asked != g.grid_began) {
+    page.bounds = g.bounds_of(reinterpret_cast<const void*>(first));
+    page.asked = g.grid_began;
+  }
+  if (page.bounds.is_known ? first >= page.bounds.begin && first + bytes <= page.bounds.end : is_programs(first)) return true;
+  char where[100];
+  if (page.bounds.is_known) {
+    std::snprintf(where, sizeof where, "%#zx, which leaves the %zu bytes from %#zx on", static_cast<size_t>(first),
+                  static_cast<size_t>(page.bounds.end - page.bounds.begin), static_cast<size_t>(page.bounds.begin));
+  } else {
+    std::snprintf(where, sizeof where, "%#zx, which is no memory of the device", static_cast<size_t>(first));
+  }
+  fail_launch("bounds: " + who(mark.block, mark.thread) + " " + does(mark, writes) + " " + std::to_string(bytes) + " bytes at " +
+              where + " (" + source_line(mark.code) + ")");
+  return false;
+}
+
 void note_access(const void* pointer, size_t bytes, bool writes, bool is_atomic, const void* code) {
   const auto first = reinterpret_cast<uintptr_t>(pointer);
   const bool shared = is_shared(first);
   Mark mark{g.now, g.block, static_cast<uint32_t>(static_cast<const char*>(code) - __executable_start), linear_thread(), 0, is_atomic};
+  if (g.bounds_of != nullptr && !shared) {
+    Page* page = page_of(first);
+    if (page != nullptr && !check_bounds(*page, first, bytes, mark, writes)) return;
+  }
   for (uintptr_t word = first / kWordBytes * kWordBytes; word < first + bytes; word += kWordBytes) {
     const unsigned from = word < first ? static_cast<unsigned>(first - word) : 0;
     const unsigned to = static_cast<unsigned>(std::min<uintptr_t>(kWordBytes, first + bytes - word));
     mark.bytes = static_cast<uint8_t>((0xFu << from) & (0xFu >> (kWordBytes - to)));
-    if (Page* page = page_of(word)) check_word((*page)[word % kPageBytes / kWordBytes], mark, writes, word, shared);
+    if (Page* page = page_of(word)) check_word(page->words[word % kPageBytes / kWordBytes], mark, writes, word, shared);
   }
 }
 
@@ -240,4 +280,7 @@ SIMT_ACCESS(16)
 }
 
 }  // namespace watch
+
+void set_bounds_of(Bounds (*bounds_of)(const void*)) { watch::g.bounds_of = bounds_of; }
+
 }  // namespace simt

@@ -1,0 +1,101 @@
+#include "aten/cuda/blas/cublas_handle.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "aten/core/context.h"
+#include "aten/cuda/blas/blas.h"
+#include "c10/cuda/device.h"
+#include "c10/cuda/exception.h"
+#include "c10/cuda/stream.h"
+#include "c10/memory/allocator.h"
+#include "c10/util/exception.h"
+
+namespace at::cuda {
+namespace {
+
+void check(cublasStatus_t status, const char* call) {
+  if (C10_UNLIKELY(status != CUBLAS_STATUS_SUCCESS)) blas::throw_cublas_error(status, call);
+}
+
+// What outlives threads.
+struct Shared {
+  std::mutex mutex;
+  std::vector<cublasHandle_t> free[C10_COMPILE_TIME_MAX_GPUS];
+  std::map<std::pair<cublasHandle_t, cudaStream_t>, c10::DataPtr> workspaces;
+};
+Shared& shared() {
+  static Shared* const all = new Shared;
+  return *all;
+}
+
+// A thread's handles, which it gives back at its end.
+struct Mine {
+  cublasHandle_t of_device[C10_COMPILE_TIME_MAX_GPUS] = {};
+
+  Mine() = default;
+  Mine(const Mine&) = delete;
+  Mine& operator=(const Mine&) = delete;
+  ~Mine() {
+    const std::lock_guard lock(shared().mutex);
+    for (int i = 0; i < C10_COMPILE_TIME_MAX_GPUS; ++i) {
+      if (of_device[i] != nullptr) shared().free[i].push_back(of_device[i]);
+    }
+  }
+};
+
+cublasHandle_t handle_for(c10::DeviceIndex device) {
+  static thread_local Mine mine;
+  cublasHandle_t& handle = mine.of_device[device];
+  if (handle != nullptr) return handle;
+  const std::lock_guard lock(shared().mutex);
+  std::vector<cublasHandle_t>& free = shared().free[device];
+  if (!free.empty()) {
+    handle = free.back();
+    free.pop_back();
+  } else {
+    cublasHandle_t made = nullptr;
+    check(cublasCreate(&made), "cublasCreate");
+    handle = made;
+  }
+  return handle;
+}
+
+// The workspace of a handle on a stream; null where there is to be none.
+void* workspace_for(cublasHandle_t handle, cudaStream_t stream, size_t bytes) {
+  if (bytes == 0) return nullptr;
+  const std::lock_guard lock(shared().mutex);
+  c10::DataPtr& workspace = shared().workspaces[{handle, stream}];
+  if (workspace.get() == nullptr) workspace = c10::GetAllocator(c10::kCUDA)->allocate(bytes);
+  return workspace.get();
+}
+
+}  // namespace
+
+cublasHandle_t getCurrentCUDABlasHandle() {
+  const c10::DeviceIndex device = c10::cuda::current_device();
+  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuBLAS: no more than ", C10_COMPILE_TIME_MAX_GPUS,
+              " devices are supported");
+  c10::cuda::SetTargetDevice();
+  const cublasHandle_t handle = handle_for(device);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
+  check(cublasSetStream(handle, stream), "cublasSetStream");
+  const size_t bytes = getChosenWorkspaceSize();
+  check(cublasSetWorkspace(handle, workspace_for(handle, stream, bytes), bytes), "cublasSetWorkspace");
+  const bool fast = globalContext().allowTF32CuBLAS();
+  check(cublasSetMathMode(handle, fast ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
+  return handle;
+}
+
+size_t getChosenWorkspaceSize() {
+  return blas::configured_workspace_bytes(c10::cuda::current_device());
+}
+
+void clearCublasWorkspaces() {
+  const std::lock_guard lock(shared().mutex);
+  shared().workspaces.clear();
+}
+
+}  // namespace at::cuda

@@ -1,0 +1,109 @@
+#include "aten/cuda/matmul/product.h"
+
+#include "aten/core/empty.h"
+#include "aten/core/view.h"
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/view/ops.h"
+
+namespace at::cuda {
+namespace {
+
+bool is_zero(const Scalar& s) {
+  return s.toComplexDouble() == c10::complex<double>(0);
+}
+bool is_one(const Scalar& s) {
+  return s.toComplexDouble() == c10::complex<double>(1);
+}
+
+bool lies_in(const Tensor& t) {
+  const int64_t rank = t.dim();
+  return blas::takes_layout(t.size(rank - 2), t.size(rank - 1), t.stride(rank - 2), t.stride(rank - 1));
+}
+
+bool is_same_memory(const Tensor& a, const Tensor& b) {
+  return a.const_data_ptr() == b.const_data_ptr() && a.strides() == b.strides();
+}
+
+void activate(Tensor& out, blas::Activation activation) {
+  if (activation == blas::Activation::kRelu) at::relu_(out);
+  if (activation == blas::Activation::kGeluTanh) at::gelu_(out, "tanh");
+}
+
+// out = beta * add, or 0.
+void write_addend(const Tensor* add, const Scalar& beta, Tensor& out) {
+  if (add == nullptr || is_zero(beta)) {
+    at::zero_(out);
+    return;
+  }
+  if (!is_same_memory(*add, out)) at::copy_(out, *add, false);
+  if (!is_one(beta)) at::mul_(out, beta);
+}
+
+// Whether the expanded addend is the same numbers for every row, one after the other.
+bool is_row(const Tensor& add) {
+  const int64_t rank = add.dim();
+  const auto repeats = [&](int64_t d) { return add.size(d) == 1 || add.stride(d) == 0; };
+  return repeats(rank - 2) && (rank == 2 || repeats(0)) && (add.size(rank - 1) == 1 || add.stride(rank - 1) == 1);
+}
+
+}  // namespace
+
+blas::Operand operand_of(const Tensor& t) {
+  const int64_t rank = t.dim();
+  return {t.const_data_ptr(), t.stride(rank - 2), t.stride(rank - 1), rank == 3 ? t.stride(0) : 0};
+}
+
+Tensor taken(const Tensor& t) {
+  return lies_in(t) ? t : at::contiguous(t, MemoryFormat::Contiguous);
+}
+
+void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+             const Scalar& alpha, Tensor& out, blas::Activation activation) {
+  const ScalarType dtype = out.scalar_type();
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(dtype) || isComplexType(dtype), "\"", name, "\" not implemented for '",
+                              toString(dtype), "'");
+  if (out.numel() == 0) return;
+  const int64_t rank = out.dim();
+  Tensor addend;
+  if (add != nullptr && !is_zero(beta)) addend = at::expand(*add, out.sizes(), false);
+  const bool adds = addend.defined();
+  if (a.size(rank - 1) == 0 || is_zero(alpha)) {
+    write_addend(adds ? &addend : nullptr, beta, out);
+    return activate(out, activation);
+  }
+  Tensor result = lies_in(out) ? out : empty_contiguous(out.sizes(), dtype, out.device());
+  const Tensor left = taken(a), right = taken(b);
+  blas::Product p;
+  p.name = name;
+  p.type = dtype;
+  p.batches = rank == 3 ? out.size(0) : 1;
+  p.m = out.size(rank - 2), p.n = out.size(rank - 1), p.k = a.size(rank - 1);
+  p.a = operand_of(left), p.b = operand_of(right), p.out = operand_of(result);
+  p.alpha = alpha.toComplexDouble(), p.beta = beta.toComplexDouble();
+  // First with all of it in the library's own last step; where it has none such, in steps of ours.
+  p.activation = activation;
+  bool done = false;
+  if (adds && is_one(beta) && is_row(addend) && !is_same_memory(addend, result)) {
+    p.bias = addend.const_data_ptr();
+    done = blas::try_multiply(p);
+    p.bias = nullptr;
+  }
+  if (!done) {
+    if (adds && !is_same_memory(addend, result) && !blas::takes_addend(p, operand_of(addend))) {
+      at::copy_(result, addend, false);
+      addend = result;
+    }
+    if (adds) p.add = operand_of(addend);
+    done = activation != blas::Activation::kNone && blas::try_multiply(p);
+  }
+  if (!done) {
+    p.activation = blas::Activation::kNone;
+    blas::multiply(p);
+    activate(result, activation);
+  }
+  if (!result.is_same(out)) at::copy_(out, result, false);
+}
+
+}  // namespace at::cuda

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "aten/core/philox_engine.h"

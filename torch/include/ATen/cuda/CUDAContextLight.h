@@ -1,0 +1,4 @@
+#pragma once
+
+#include "aten/cuda/blas/cublas_handle.h"
+#include "c10/cuda/context.h"

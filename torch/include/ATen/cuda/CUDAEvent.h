@@ -1,0 +1,6 @@
+#pragma once
+
+#include "c10/cuda/device.h"
+#include "c10/cuda/event.h"
+#include "c10/cuda/exception.h"
+#include "c10/cuda/guard.h"

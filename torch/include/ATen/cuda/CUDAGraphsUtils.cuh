@@ -1,0 +1,4 @@
+#pragma once
+
+#include "aten/cuda/capture.h"
+#include "aten/cuda/generator.h"

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "aten/extension/cuda_utils.h"

@@ -1,0 +1,4 @@
+#pragma once
+
+#include "c10/cuda/exception.h"
+#include "c10/util/exception.h"

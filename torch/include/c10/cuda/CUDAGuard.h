@@ -1,0 +1,4 @@
+#pragma once
+
+#include "c10/cuda/device.h"
+#include "c10/cuda/guard.h"
