@@ -10,8 +10,12 @@ namespace at::cuda {
 
 using Complex = c10::complex<double>;
 
-KD_DEVICE double abs_of(Complex z) { return ::hypot(z.real(), z.imag()); }
-KD_DEVICE double angle_of(Complex z) { return ::atan2(z.imag(), z.real()); }
+KD_DEVICE double abs_of(Complex z) {
+  return ::hypot(z.real(), z.imag());
+}
+KD_DEVICE double angle_of(Complex z) {
+  return ::atan2(z.imag(), z.real());
+}
 
 KD_DEVICE Complex exp_of(Complex z) {
   const double x = z.real(), y = z.imag();
@@ -21,14 +25,17 @@ KD_DEVICE Complex exp_of(Complex z) {
   if (x == -INFINITY) return Complex(::copysign(0.0, ::cos(y)), ::copysign(0.0, ::sin(y)));
   return Complex(length * ::cos(y), length * ::sin(y));
 }
-KD_DEVICE Complex log_of(Complex z) { return Complex(::log(abs_of(z)), angle_of(z)); }
+KD_DEVICE Complex log_of(Complex z) {
+  return Complex(::log(abs_of(z)), angle_of(z));
+}
 
 // The root in the right half-plane, by the part that does not cancel; infinities as in C's library.
 KD_DEVICE Complex sqrt_of(Complex z) {
   const double x = z.real(), y = z.imag();
   if (::isinf(y)) return Complex(INFINITY, y);
   if (x != x) return Complex(x, x);
-  if (::isinf(x)) return x > 0 ? Complex(x, y == y ? ::copysign(0.0, y) : y) : Complex(y == y ? 0.0 : y, ::copysign(INFINITY, y));
+  if (::isinf(x))
+    return x > 0 ? Complex(x, y == y ? ::copysign(0.0, y) : y) : Complex(y == y ? 0.0 : y, ::copysign(INFINITY, y));
   if (x == 0 && y == 0) return Complex(0, y);
   const double scale = ::fmax(::fabs(x), ::fabs(y)), a = ::fabs(x) / scale, b = y / scale;
   const double larger = ::sqrt(scale) * ::sqrt(0.5 * (a + ::hypot(a, b)));
@@ -51,7 +58,9 @@ KD_DEVICE Complex sin_of(Complex z) {
   const Complex turned = sinh_of(Complex(-z.imag(), z.real()));
   return Complex(turned.imag(), -turned.real());
 }
-KD_DEVICE Complex cos_of(Complex z) { return cosh_of(Complex(-z.imag(), z.real())); }
+KD_DEVICE Complex cos_of(Complex z) {
+  return cosh_of(Complex(-z.imag(), z.real()));
+}
 // sinh 2x and sin 2y over cosh 2x + cos 2y; far from the imaginary axis the first is 1 and the second vanishes.
 KD_DEVICE Complex tanh_of(Complex z) {
   const double x = z.real(), y = z.imag();
@@ -64,7 +73,8 @@ KD_DEVICE Complex tan_of(Complex z) {
   return Complex(turned.imag(), -turned.real());
 }
 
-// The inverse functions, infinities and NaN as in C's library (Annex G), others by the roots of 1 - z and 1 + z (Kahan 1987).
+// The inverse functions, infinities and NaN as in C's library (Annex G), others by the roots of 1 - z and 1 + z (Kahan
+// 1987).
 constexpr double kHalfPi = 1.57079632679489661923;
 KD_DEVICE Complex acos_of(Complex z) {
   const double x = z.real(), y = z.imag();
@@ -90,7 +100,8 @@ KD_DEVICE Complex asin_of(Complex z) {
   if (y != y) return Complex(x == 0 ? x : y, y);
   if (x != x) return Complex(x, x);
   const Complex a = sqrt_of(Complex(1 - x, -y)), b = sqrt_of(Complex(1 + x, y));
-  return Complex(::atan2(x, a.real() * b.real() - a.imag() * b.imag()), ::asinh(a.real() * b.imag() - a.imag() * b.real()));
+  return Complex(::atan2(x, a.real() * b.real() - a.imag() * b.imag()),
+                 ::asinh(a.real() * b.imag() - a.imag() * b.real()));
 }
 KD_DEVICE Complex asinh_of(Complex z) {
   const Complex turned = asin_of(Complex(-z.imag(), z.real()));

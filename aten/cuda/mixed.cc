@@ -11,26 +11,31 @@
 namespace at::native {
 namespace {
 
-void run(const char* name, const cuda::ElementKernels& kernels, ScalarType dtype, const Tensor& out, pointwise::Inputs inputs) {
+void run(const char* name, const cuda::ElementKernels& kernels, ScalarType dtype, const Tensor& out,
+         pointwise::Inputs inputs) {
   cuda::elementwise(name, kernels, cpu::compute_type(dtype), nullptr, out, inputs);
 }
 
 }  // namespace
 
 void frexp_cuda(const Tensor& self, Tensor& mantissa, Tensor& exponent) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"frexp\" not implemented for '", self.scalar_type(), "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(!isFloat8Type(self.scalar_type()), "\"frexp\" not implemented for '", self.scalar_type(),
+                              "'");
   run("frexp", cuda::kFrexpExponentKernels, self.scalar_type(), exponent, {self});
   run("frexp", cuda::kFrexpMantissaKernels, self.scalar_type(), mantissa, {self});
 }
 
 void nextafter_cuda(const Tensor& self, const Tensor& other, Tensor& out) {
   switch (out.scalar_type()) {
-    case ScalarType::Half: return run("nextafter", cuda::kNextAfterHalfKernels, ScalarType::Half, out, {self, other});
-    case ScalarType::BFloat16: return run("nextafter", cuda::kNextAfterBFloat16Kernels, ScalarType::BFloat16, out, {self, other});
+    case ScalarType::Half:
+      return run("nextafter", cuda::kNextAfterHalfKernels, ScalarType::Half, out, {self, other});
+    case ScalarType::BFloat16:
+      return run("nextafter", cuda::kNextAfterBFloat16Kernels, ScalarType::BFloat16, out, {self, other});
     case ScalarType::Float:
     case ScalarType::Double:
       return pointwise::run("nextafter", cpu::loops::nextafter, out.scalar_type(), nullptr, out, {self, other});
-    default: TORCH_CHECK_NOT_IMPLEMENTED(false, "\"nextafter\" not implemented for '", out.scalar_type(), "'");
+    default:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "\"nextafter\" not implemented for '", out.scalar_type(), "'");
   }
 }
 

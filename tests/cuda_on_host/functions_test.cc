@@ -1,5 +1,5 @@
-// Functions of CUDA tensors against those of CPU tensors, over special values and ranges, in units of the last place; and the kernels
-// that every pointwise operator needs.
+// Functions of CUDA tensors against those of CPU tensors, over special values and ranges, in units of the last place;
+// and the kernels that every pointwise operator needs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,14 +49,16 @@ double units_apart(double got, double expected, ScalarType dtype, double least) 
     unit = std::nextafter(size, kInf) - size;
   } else {
     const float narrow = static_cast<float>(size);
-    unit = static_cast<double>(std::nextafter(narrow, std::numeric_limits<float>::infinity())) - static_cast<double>(narrow);
+    unit = static_cast<double>(std::nextafter(narrow, std::numeric_limits<float>::infinity())) -
+           static_cast<double>(narrow);
   }
   return std::fabs(got - expected) / unit;
 }
 
-const std::vector<double> kSpecial = {0.0,  -0.0, 1,    -1,    0.5,   -0.5, 2,      -2,     3,       -3,     kInf,  -kInf, NAN,
-                                      1e-5, 10,   -10,  1e-30, -1e-30, 50,  -50.25, 700.5,  -700.5,  1e5,    -1e5,  1e30,  -1e30,
-                                      5e-324, 1e-310, 1e-300, 1e300, -1e300, 709, 20.5, 1e-9, 0.999999, -0.999999, 36.9, 37.5, -37.5, -38.2};
+const std::vector<double> kSpecial = {0.0,    -0.0,   1,    -1,   0.5,      -0.5,      2,      -2,     3,      -3,
+                                      kInf,   -kInf,  NAN,  1e-5, 10,       -10,       1e-30,  -1e-30, 50,     -50.25,
+                                      700.5,  -700.5, 1e5,  -1e5, 1e30,     -1e30,     5e-324, 1e-310, 1e-300, 1e300,
+                                      -1e300, 709,    20.5, 1e-9, 0.999999, -0.999999, 36.9,   37.5,   -37.5,  -38.2};
 
 std::vector<double> inputs(double low, double high) {
   std::vector<double> all = kSpecial;
@@ -71,7 +73,7 @@ struct Unary {
   std::function<Tensor(const Tensor&)> op;
   double low, high;
   double units_float, units_double;
-  double least = 0;  // errors are in units of at least this number's last place
+  double least = 0;       // errors are in units of at least this number's last place
   double lowest = -kInf;  // below, the CPU's own error is larger
 };
 
@@ -79,14 +81,17 @@ void check(const Unary& f, ScalarType dtype, double units) {
   std::vector<double> taken = inputs(f.low, f.high);
   std::erase_if(taken, [&](double x) { return x < f.lowest; });
   const Tensor x = tensor_of(taken, dtype);
-  const std::vector<double> in = numbers_of(x), expected = numbers_of(f.op(x)), got = numbers_of(f.op(at::to(x, kDevice)));
+  const std::vector<double> in = numbers_of(x), expected = numbers_of(f.op(x)),
+                            got = numbers_of(f.op(at::to(x, kDevice)));
   double worst = 0;
   for (size_t i = 0; i < in.size(); ++i) {
     const double apart = units_apart(got[i], expected[i], dtype, f.least);
     worst = std::max(worst, apart);
-    EXPECT_LE(apart, units) << f.name << "(" << in[i] << ") is " << got[i] << " and not " << expected[i] << " in " << dtype;
+    EXPECT_LE(apart, units) << f.name << "(" << in[i] << ") is " << got[i] << " and not " << expected[i] << " in "
+                            << dtype;
   }
-  testing::Test::RecordProperty(std::string(f.name) + (dtype == at::kDouble ? "_double" : "_float"), std::to_string(worst));
+  testing::Test::RecordProperty(std::string(f.name) + (dtype == at::kDouble ? "_double" : "_float"),
+                                std::to_string(worst));
 }
 
 #define UNARY(f) [](const Tensor& x) { return at::f(x); }
@@ -167,18 +172,48 @@ TEST(Functions, OfTwoArgumentsAreTheCpus) {
     std::vector<double> first, second;
     double units_float, units_double, least;
   } all[] = {
-      {"zeta", [](const Tensor& a, const Tensor& b) { return at::special_zeta(a, b); },
-       {1, 1.0001, 1.5, 2, 3, 7.5, 12, 30, 59, 80, 200, NAN, kInf, 0.5}, {1e-6, 1e-3, 0.3, 1, 2.5, 20, 1e4, 1e6, -1, -2.5, -20.5, 0, NAN}, 1, 3, 0},
-      {"igamma", [](const Tensor& a, const Tensor& b) { return at::igamma(a, b); },
-       {0, 1e-6, 1e-3, 0.4, 1, 2.5, 8, 30, 200, 1e3, 2e4, NAN, -1, kInf}, {0, 1e-8, 1e-3, 0.3, 1, 2, 7, 9, 28, 35, 190, 210, 1e3, 2e4, 1e5, kInf, NAN, -1}, 1, 3, 0},
-      {"igammac", [](const Tensor& a, const Tensor& b) { return at::igammac(a, b); },
-       {0, 1e-6, 1e-3, 0.4, 1, 2.5, 8, 30, 200, 1e3, 2e4, NAN, -1, kInf}, {0, 1e-8, 1e-3, 0.3, 1, 2, 7, 9, 28, 35, 190, 210, 1e3, 2e4, 1e5, kInf, NAN, -1}, 1, 3, 1e-3},  // 1 less what is near 1
-      {"xlog1py", [](const Tensor& a, const Tensor& b) { return at::special_xlog1py(a, b); },
-       {0, 1, -2, 3.5, 1e-20, NAN, kInf}, {0, 1, -1, -0.5, 1e-12, 1e20, -2, NAN, kInf}, 1, 2, 0},
-      {"nextafter", [](const Tensor& a, const Tensor& b) { return at::nextafter(a, b); },
-       {0, -0.0, 1, -1, 3.25, kInf, -kInf, NAN, 1e-40}, {0, -0.0, 1, -1, 2, -7, kInf, -kInf, NAN}, 0, 0, 0},
-      {"chebyshev_t", [](const Tensor& a, const Tensor& b) { return at::special_chebyshev_polynomial_t(a, b); },
-       {0.3, -0.7, 1, -1, 1.5, NAN}, {-1, 0, 1, 2.9, 10, 70, 1e7, NAN}, 1, 64, 1},
+      {"zeta",
+       [](const Tensor& a, const Tensor& b) { return at::special_zeta(a, b); },
+       {1, 1.0001, 1.5, 2, 3, 7.5, 12, 30, 59, 80, 200, NAN, kInf, 0.5},
+       {1e-6, 1e-3, 0.3, 1, 2.5, 20, 1e4, 1e6, -1, -2.5, -20.5, 0, NAN},
+       1,
+       3,
+       0},
+      {"igamma",
+       [](const Tensor& a, const Tensor& b) { return at::igamma(a, b); },
+       {0, 1e-6, 1e-3, 0.4, 1, 2.5, 8, 30, 200, 1e3, 2e4, NAN, -1, kInf},
+       {0, 1e-8, 1e-3, 0.3, 1, 2, 7, 9, 28, 35, 190, 210, 1e3, 2e4, 1e5, kInf, NAN, -1},
+       1,
+       3,
+       0},
+      {"igammac",
+       [](const Tensor& a, const Tensor& b) { return at::igammac(a, b); },
+       {0, 1e-6, 1e-3, 0.4, 1, 2.5, 8, 30, 200, 1e3, 2e4, NAN, -1, kInf},
+       {0, 1e-8, 1e-3, 0.3, 1, 2, 7, 9, 28, 35, 190, 210, 1e3, 2e4, 1e5, kInf, NAN, -1},
+       1,
+       3,
+       1e-3},  // 1 less what is near 1
+      {"xlog1py",
+       [](const Tensor& a, const Tensor& b) { return at::special_xlog1py(a, b); },
+       {0, 1, -2, 3.5, 1e-20, NAN, kInf},
+       {0, 1, -1, -0.5, 1e-12, 1e20, -2, NAN, kInf},
+       1,
+       2,
+       0},
+      {"nextafter",
+       [](const Tensor& a, const Tensor& b) { return at::nextafter(a, b); },
+       {0, -0.0, 1, -1, 3.25, kInf, -kInf, NAN, 1e-40},
+       {0, -0.0, 1, -1, 2, -7, kInf, -kInf, NAN},
+       0,
+       0,
+       0},
+      {"chebyshev_t",
+       [](const Tensor& a, const Tensor& b) { return at::special_chebyshev_polynomial_t(a, b); },
+       {0.3, -0.7, 1, -1, 1.5, NAN},
+       {-1, 0, 1, 2.9, 10, 70, 1e7, NAN},
+       1,
+       64,
+       1},
   };
   for (const auto& f : all) {
     std::vector<double> a, b;
@@ -187,30 +222,37 @@ TEST(Functions, OfTwoArgumentsAreTheCpus) {
     }
     for (const ScalarType dtype : {at::kFloat, at::kDouble}) {
       const Tensor x = tensor_of(a, dtype), y = tensor_of(b, dtype);
-      const std::vector<double> expected = numbers_of(f.op(x, y)), got = numbers_of(f.op(at::to(x, kDevice), at::to(y, kDevice)));
+      const std::vector<double> expected = numbers_of(f.op(x, y)),
+                                got = numbers_of(f.op(at::to(x, kDevice), at::to(y, kDevice)));
       for (size_t i = 0; i < a.size(); ++i) {
-        EXPECT_LE(units_apart(got[i], expected[i], dtype, f.least), dtype == at::kDouble ? f.units_double : f.units_float)
-            << f.name << "(" << a[i] << ", " << b[i] << ") is " << got[i] << " and not " << expected[i] << " in " << dtype;
+        EXPECT_LE(units_apart(got[i], expected[i], dtype, f.least),
+                  dtype == at::kDouble ? f.units_double : f.units_float)
+            << f.name << "(" << a[i] << ", " << b[i] << ") is " << got[i] << " and not " << expected[i] << " in "
+            << dtype;
       }
     }
   }
   for (const ScalarType dtype : {at::kHalf, at::kBFloat16}) {
-    const Tensor x = tensor_of({0, -0.0, 1, -1, 3.25, kInf, -kInf, NAN, 1e-40, 0, 5}, dtype), y = tensor_of({1, -2, 2, -3, 1, 0, 0, 1, 2, 0, 5}, dtype);
-    const std::vector<double> expected = numbers_of(at::nextafter(x, y)), got = numbers_of(at::nextafter(at::to(x, kDevice), at::to(y, kDevice)));
-    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(units_apart(got[i], expected[i], at::kDouble, 0), 0) << i << " in " << dtype;
+    const Tensor x = tensor_of({0, -0.0, 1, -1, 3.25, kInf, -kInf, NAN, 1e-40, 0, 5}, dtype),
+                 y = tensor_of({1, -2, 2, -3, 1, 0, 0, 1, 2, 0, 5}, dtype);
+    const std::vector<double> expected = numbers_of(at::nextafter(x, y)),
+                              got = numbers_of(at::nextafter(at::to(x, kDevice), at::to(y, kDevice)));
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_EQ(units_apart(got[i], expected[i], at::kDouble, 0), 0) << i << " in " << dtype;
   }
 }
 
 // Both parts, in units of the modulus, and of infinities and NaN where they stand.
-void expect_complex(const char* name, const std::vector<double>& in, const std::vector<double>& expected, const std::vector<double>& got,
-                    double units) {
+void expect_complex(const char* name, const std::vector<double>& in, const std::vector<double>& expected,
+                    const std::vector<double>& got, double units) {
   for (size_t i = 0; i < expected.size(); i += 2) {
     const double least = std::min(std::hypot(expected[i], expected[i + 1]), 1e308);
     for (size_t k = i; k < i + 2; ++k) {
-      const double apart = std::isinf(expected[k]) && std::isinf(got[k]) ? (expected[k] == got[k] ? 0 : kInf)
-                                                                       : units_apart(got[k], expected[k], at::kDouble, std::isnan(least) ? 0 : least);
-      EXPECT_LE(apart, units) << name << "(" << in[i] << ", " << in[i + 1] << ") is " << got[i] << ", " << got[i + 1] << " and not "
-                              << expected[i] << ", " << expected[i + 1];
+      const double apart = std::isinf(expected[k]) && std::isinf(got[k])
+                               ? (expected[k] == got[k] ? 0 : kInf)
+                               : units_apart(got[k], expected[k], at::kDouble, std::isnan(least) ? 0 : least);
+      EXPECT_LE(apart, units) << name << "(" << in[i] << ", " << in[i + 1] << ") is " << got[i] << ", " << got[i + 1]
+                              << " and not " << expected[i] << ", " << expected[i + 1];
       if (expected[k] == 0 && got[k] == 0) {
         EXPECT_EQ(std::signbit(got[k]), std::signbit(expected[k])) << name << "(" << in[i] << ", " << in[i + 1] << ")";
       }
@@ -235,17 +277,23 @@ TEST(Functions, ComplexOnesAreTheCpus) {
   } all[] = {{"asin", at::asin, 6},   {"acos", at::acos, 6},   {"atan", at::atan, 10},
              {"asinh", at::asinh, 6}, {"acosh", at::acosh, 6}, {"atanh", at::atanh, 10}};
   for (const auto& f : all) {
-    expect_complex(f.name, in, numbers_of(at::view_as_real(f.op(x))), numbers_of(at::view_as_real(f.op(at::to(x, kDevice)))), f.units);
+    expect_complex(f.name, in, numbers_of(at::view_as_real(f.op(x))),
+                   numbers_of(at::view_as_real(f.op(at::to(x, kDevice)))), f.units);
   }
   const Tensor usual = at::slice(x, 0, static_cast<int64_t>(parts.size() * parts.size()));
   const std::vector<double> usual_in(in.begin() + static_cast<int64_t>(2 * parts.size() * parts.size()), in.end());
   const auto compare = [&](const char* name, const auto& op, double units) {
-    expect_complex(name, usual_in, numbers_of(at::view_as_real(op(usual))), numbers_of(at::view_as_real(op(at::to(usual, kDevice)))), units);
+    expect_complex(name, usual_in, numbers_of(at::view_as_real(op(usual))),
+                   numbers_of(at::view_as_real(op(at::to(usual, kDevice)))), units);
   };
-  compare("sinc", [](const Tensor& z) { return at::sinc(z); }, 32);
-  compare("silu", [](const Tensor& z) { return at::silu(z); }, 32);
-  compare("xlogy", [](const Tensor& z) { return at::xlogy(z, at::add(z, 1)); }, 8);
-  compare("logaddexp", [](const Tensor& z) { return at::logaddexp(z, at::neg(z)); }, 32);
+  compare(
+      "sinc", [](const Tensor& z) { return at::sinc(z); }, 32);
+  compare(
+      "silu", [](const Tensor& z) { return at::silu(z); }, 32);
+  compare(
+      "xlogy", [](const Tensor& z) { return at::xlogy(z, at::add(z, 1)); }, 8);
+  compare(
+      "logaddexp", [](const Tensor& z) { return at::logaddexp(z, at::neg(z)); }, 32);
 }
 
 TEST(Functions, FrexpComplexPolar) {
@@ -256,14 +304,17 @@ TEST(Functions, FrexpComplexPolar) {
     EXPECT_EQ(exponent.scalar_type(), at::kInt);
     EXPECT_EQ(numbers_of(exponent), numbers_of(e)) << dtype;
     const std::vector<double> got = numbers_of(mantissa), expected = numbers_of(m);
-    for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(units_apart(got[i], expected[i], at::kDouble, 0), 0) << i << " in " << dtype;
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_EQ(units_apart(got[i], expected[i], at::kDouble, 0), 0) << i << " in " << dtype;
   }
   for (const ScalarType dtype : {at::kFloat, at::kDouble, at::kHalf}) {
     const Tensor a = tensor_of({0, 1, 2, 3}, dtype), b = tensor_of({1, 0.5, -2, 4}, dtype);
-    const Tensor z = at::complex(at::to(a, kDevice), at::to(b, kDevice)), w = at::polar(at::to(a, kDevice), at::to(b, kDevice));
+    const Tensor z = at::complex(at::to(a, kDevice), at::to(b, kDevice)),
+                 w = at::polar(at::to(a, kDevice), at::to(b, kDevice));
     EXPECT_EQ(z.scalar_type(), at::complex(a, b).scalar_type());
     EXPECT_EQ(numbers_of(at::view_as_real(z)), numbers_of(at::view_as_real(at::complex(a, b))));
-    const std::vector<double> got = numbers_of(at::view_as_real(w)), expected = numbers_of(at::view_as_real(at::polar(a, b)));
+    const std::vector<double> got = numbers_of(at::view_as_real(w)),
+                              expected = numbers_of(at::view_as_real(at::polar(a, b)));
     for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], dtype == at::kHalf ? 4e-3 : 1e-6) << dtype;
   }
 }

@@ -1,5 +1,6 @@
-// Optimizer steps over lists of CUDA tensors: one launch for some fifty tensors of one dtype. Learning rate, counts of steps, the
-// gradients' scale and found_inf are read by the kernel where they lie on the device, so that nothing waits for it.
+// Optimizer steps over lists of CUDA tensors: one launch for some fifty tensors of one dtype. Learning rate, counts of
+// steps, the gradients' scale and found_inf are read by the kernel where they lie on the device, so that nothing waits
+// for it.
 #include <array>
 #include <optional>
 #include <vector>
@@ -35,7 +36,9 @@ StepNumber number(const char* op, const char* name, const Tensor& t, Device devi
   }
   return {.value = foreach::number_in(op, name, t)};
 }
-StepNumber number(double value) { return {.value = value}; }
+StepNumber number(double value) {
+  return {.value = value};
+}
 
 // Runs of memory in the order of the parameter's elements: those of tensors, or of copies that are written back.
 class Runs {
@@ -68,18 +71,20 @@ struct Lists {
   const TensorList* counts;  // null: there are none
 };
 
-void run_step(const char* op, StepKind kind, const Lists& lists, StepOptions options, const std::optional<Tensor>& grad_scale,
-              const std::optional<Tensor>& found_inf) {
+void run_step(const char* op, StepKind kind, const Lists& lists, StepOptions options,
+              const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
   const TensorList self = lists.self;
-  foreach::check_step(op, self, lists.grads, {lists.states[0], lists.states[1], lists.states[2]});
+  foreach
+    ::check_step(op, self, lists.grads, {lists.states[0], lists.states[1], lists.states[2]});
   if (lists.counts != nullptr) {
-    TORCH_CHECK(lists.counts->size() == self.size(), op, "(): expected ", self.size(), " tensors in state_steps, but got ",
-                lists.counts->size());
+    TORCH_CHECK(lists.counts->size() == self.size(), op, "(): expected ", self.size(),
+                " tensors in state_steps, but got ", lists.counts->size());
   }
   if (self.empty()) return;
   const Device device = self[0].device();
   for (const Tensor& param : self) {
-    TORCH_CHECK(param.device() == device, op, "(): expected all parameters on ", device, ", but got one on ", param.device());
+    TORCH_CHECK(param.device() == device, op, "(): expected all parameters on ", device, ", but got one on ",
+                param.device());
   }
   std::vector<StepNumber> counts(self.size());
   for (size_t i = 0; lists.counts != nullptr && i < self.size(); ++i) {
@@ -122,11 +127,14 @@ void run_step(const char* op, StepKind kind, const Lists& lists, StepOptions opt
   runs.write_back();
 }
 
-StateList unused() { return {"", {}, false}; }
+StateList unused() {
+  return {"", {}, false};
+}
 
-void adam(const char* op, bool decoupled, TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-          TensorList max_exp_avg_sqs, TensorList state_steps, StepNumber lr, double beta1, double beta2, double weight_decay,
-          double eps, bool amsgrad, bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+void adam(const char* op, bool decoupled, TensorList self, TensorList grads, TensorList exp_avgs,
+          TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps, StepNumber lr, double beta1,
+          double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+          const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
   StepOptions options;
   options.lr = lr;
   options.maximize = maximize;
@@ -135,19 +143,21 @@ void adam(const char* op, bool decoupled, TensorList self, TensorList grads, Ten
   options.beta2 = beta2;
   options.eps = eps;
   options.weight_decay = weight_decay;
-  run_step(op, StepKind::kAdam,
-           {self, grads,
-            {StateList{"exp_avgs", exp_avgs}, {"exp_avg_sqs", exp_avg_sqs}, {"max_exp_avg_sqs", max_exp_avg_sqs, amsgrad}},
-            &state_steps},
-           options, grad_scale, found_inf);
+  run_step(
+      op, StepKind::kAdam,
+      {self,
+       grads,
+       {StateList{"exp_avgs", exp_avgs}, {"exp_avg_sqs", exp_avg_sqs}, {"max_exp_avg_sqs", max_exp_avg_sqs, amsgrad}},
+       &state_steps},
+      options, grad_scale, found_inf);
 }
 StepNumber rate(const char* op, TensorList self, const Tensor& lr) {
   return self.empty() ? number(0) : number(op, "lr", lr, self[0].device());
 }
 
-void sgd(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum, StepNumber lr,
-         double dampening, bool nesterov, bool maximize, bool is_first_step, const std::optional<Tensor>& grad_scale,
-         const std::optional<Tensor>& found_inf) {
+void sgd(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,
+         StepNumber lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
+         const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
   StepOptions options;
   options.lr = lr;
   options.maximize = maximize;
@@ -157,12 +167,15 @@ void sgd(TensorList self, TensorList grads, TensorList momentum_buffer_list, dou
   options.beta2 = dampening;
   options.weight_decay = weight_decay;
   run_step("_fused_sgd_", StepKind::kSgd,
-           {self, grads, {StateList{"momentum_buffer_list", momentum_buffer_list, momentum != 0}, unused(), unused()}, nullptr},
+           {self,
+            grads,
+            {StateList{"momentum_buffer_list", momentum_buffer_list, momentum != 0}, unused(), unused()},
+            nullptr},
            options, grad_scale, found_inf);
 }
 
-void adagrad(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, StepNumber lr, double lr_decay,
-             double weight_decay, double eps, bool maximize, const std::optional<Tensor>& grad_scale,
+void adagrad(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, StepNumber lr,
+             double lr_decay, double weight_decay, double eps, bool maximize, const std::optional<Tensor>& grad_scale,
              const std::optional<Tensor>& found_inf) {
   StepOptions options;
   options.lr = lr;
@@ -170,62 +183,67 @@ void adagrad(TensorList self, TensorList grads, TensorList state_sums, TensorLis
   options.beta2 = lr_decay;
   options.eps = eps;
   options.weight_decay = weight_decay;
-  run_step("_fused_adagrad_", StepKind::kAdagrad, {self, grads, {StateList{"state_sums", state_sums}, unused(), unused()}, &state_steps},
-           options, grad_scale, found_inf);
+  run_step("_fused_adagrad_", StepKind::kAdagrad,
+           {self, grads, {StateList{"state_sums", state_sums}, unused(), unused()}, &state_steps}, options, grad_scale,
+           found_inf);
 }
 
 }  // namespace
 
-void _fused_adam_cuda(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                      TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                      bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  adam("_fused_adam_", false, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, number(lr), beta1, beta2,
-       weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+void _fused_adam_cuda(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                      TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
+                      double weight_decay, double eps, bool amsgrad, bool maximize,
+                      const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  adam("_fused_adam_", false, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, number(lr), beta1,
+       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
 }
 void _fused_adam_tensor_lr_cuda(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                                TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1, double beta2,
-                                double weight_decay, double eps, bool amsgrad, bool maximize, const std::optional<Tensor>& grad_scale,
-                                const std::optional<Tensor>& found_inf) {
-  adam("_fused_adam_", false, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, rate("_fused_adam_", self, lr), beta1,
-       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+                                TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
+                                double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                                const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  adam("_fused_adam_", false, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
+       rate("_fused_adam_", self, lr), beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
 }
-void _fused_adamw_cuda(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
-                       TensorList state_steps, double lr, double beta1, double beta2, double weight_decay, double eps, bool amsgrad,
-                       bool maximize, const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  adam("_fused_adamw_", true, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, number(lr), beta1, beta2,
-       weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+void _fused_adamw_cuda(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                       TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
+                       double weight_decay, double eps, bool amsgrad, bool maximize,
+                       const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  adam("_fused_adamw_", true, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, number(lr), beta1,
+       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
 }
 void _fused_adamw_tensor_lr_cuda(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-                                 TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1, double beta2,
-                                 double weight_decay, double eps, bool amsgrad, bool maximize, const std::optional<Tensor>& grad_scale,
-                                 const std::optional<Tensor>& found_inf) {
-  adam("_fused_adamw_", true, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, rate("_fused_adamw_", self, lr), beta1,
-       beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
+                                 TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
+                                 double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                                 const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  adam("_fused_adamw_", true, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
+       rate("_fused_adamw_", self, lr), beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf);
 }
 
-void _fused_sgd_cuda(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay, double momentum,
-                     double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
+void _fused_sgd_cuda(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
+                     double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
                      const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  sgd(self, grads, momentum_buffer_list, weight_decay, momentum, number(lr), dampening, nesterov, maximize, is_first_step, grad_scale,
-      found_inf);
-}
-void _fused_sgd_tensor_lr_cuda(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
-                               double momentum, const Tensor& lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
-                               const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  sgd(self, grads, momentum_buffer_list, weight_decay, momentum, rate("_fused_sgd_", self, lr), dampening, nesterov, maximize,
+  sgd(self, grads, momentum_buffer_list, weight_decay, momentum, number(lr), dampening, nesterov, maximize,
       is_first_step, grad_scale, found_inf);
 }
-
-void _fused_adagrad_cuda(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr, double lr_decay,
-                         double weight_decay, double eps, bool maximize, const std::optional<Tensor>& grad_scale,
-                         const std::optional<Tensor>& found_inf) {
-  adagrad(self, grads, state_sums, state_steps, number(lr), lr_decay, weight_decay, eps, maximize, grad_scale, found_inf);
+void _fused_sgd_tensor_lr_cuda(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
+                               double momentum, const Tensor& lr, double dampening, bool nesterov, bool maximize,
+                               bool is_first_step, const std::optional<Tensor>& grad_scale,
+                               const std::optional<Tensor>& found_inf) {
+  sgd(self, grads, momentum_buffer_list, weight_decay, momentum, rate("_fused_sgd_", self, lr), dampening, nesterov,
+      maximize, is_first_step, grad_scale, found_inf);
 }
-void _fused_adagrad_tensor_lr_cuda(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, const Tensor& lr,
-                                   double lr_decay, double weight_decay, double eps, bool maximize,
-                                   const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
-  adagrad(self, grads, state_sums, state_steps, rate("_fused_adagrad_", self, lr), lr_decay, weight_decay, eps, maximize, grad_scale,
+
+void _fused_adagrad_cuda(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps, double lr,
+                         double lr_decay, double weight_decay, double eps, bool maximize,
+                         const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  adagrad(self, grads, state_sums, state_steps, number(lr), lr_decay, weight_decay, eps, maximize, grad_scale,
           found_inf);
+}
+void _fused_adagrad_tensor_lr_cuda(TensorList self, TensorList grads, TensorList state_sums, TensorList state_steps,
+                                   const Tensor& lr, double lr_decay, double weight_decay, double eps, bool maximize,
+                                   const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
+  adagrad(self, grads, state_sums, state_steps, rate("_fused_adagrad_", self, lr), lr_decay, weight_decay, eps,
+          maximize, grad_scale, found_inf);
 }
 
 }  // namespace at::native

@@ -1,4 +1,5 @@
-// A call of a pointwise operator on lists of tensors as its kernel gets it: the tensors' addresses are arguments of the kernel.
+// A call of a pointwise operator on lists of tensors as its kernel gets it: the tensors' addresses are arguments of the
+// kernel.
 #pragma once
 
 #include <cstdint>

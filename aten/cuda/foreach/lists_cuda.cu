@@ -8,17 +8,22 @@ namespace {
 
 AT_CUDA_FN(Sqrt, 1, static_cast<T>(::sqrt(a)))
 
-// A block computes one chunk of one tensor, several elements of 16 bytes together at a time where the addresses allow it.
+// A block computes one chunk of one tensor, several elements of 16 bytes together at a time where the addresses allow
+// it.
 template <class Fn, class Stored>
 __global__ void __launch_bounds__(kThreadsPerBlock) list_tensors(const __grid_constant__ ListCall call) {
   using T = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
   constexpr int kInputs = Fn::kInputs, kLanes = 16 / sizeof(Stored);
-  struct alignas(16) Vector { Stored v[kLanes]; };
+  struct alignas(16) Vector {
+    Stored v[kLanes];
+  };
   int low = 0, high = call.tensors;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
-    if (call.first_block[middle] <= blockIdx.x) low = middle;
-    else high = middle;
+    if (call.first_block[middle] <= blockIdx.x)
+      low = middle;
+    else
+      high = middle;
   }
   const ListCall::Entry& entry = call.entries[low];
   const int64_t begin = int64_t{blockIdx.x - call.first_block[low]} * kListChunk;
@@ -64,24 +69,48 @@ void launch_lists(const char* name, ScalarType dtype, const ListCall& call) {
   const c10::cuda::Launch shape{
       .grid = call.first_block[call.tensors], .block = kThreadsPerBlock, .stream = c10::cuda::getCurrentCUDAStream()};
   switch (dtype) {
-    case ScalarType::Float: return c10::cuda::launch_or_throw(name, list_tensors<Fn, float>, shape, call);
-    case ScalarType::Double: return c10::cuda::launch_or_throw(name, list_tensors<Fn, double>, shape, call);
-    case ScalarType::Half: return c10::cuda::launch_or_throw(name, list_tensors<Fn, Half>, shape, call);
-    default: return c10::cuda::launch_or_throw(name, list_tensors<Fn, BFloat16>, shape, call);
+    case ScalarType::Float:
+      return c10::cuda::launch_or_throw(name, list_tensors<Fn, float>, shape, call);
+    case ScalarType::Double:
+      return c10::cuda::launch_or_throw(name, list_tensors<Fn, double>, shape, call);
+    case ScalarType::Half:
+      return c10::cuda::launch_or_throw(name, list_tensors<Fn, Half>, shape, call);
+    default:
+      return c10::cuda::launch_or_throw(name, list_tensors<Fn, BFloat16>, shape, call);
   }
 }
 
 }  // namespace
 
-void add_lists(ScalarType dtype, const ListCall& call) { launch_lists<Add>("add", dtype, call); }
-void add_scaled_lists(ScalarType dtype, const ListCall& call) { launch_lists<AddScaled>("add_scaled", dtype, call); }
-void sub_lists(ScalarType dtype, const ListCall& call) { launch_lists<Sub>("sub", dtype, call); }
-void mul_lists(ScalarType dtype, const ListCall& call) { launch_lists<Mul>("mul", dtype, call); }
-void div_lists(ScalarType dtype, const ListCall& call) { launch_lists<Div>("div", dtype, call); }
-void addcmul_lists(ScalarType dtype, const ListCall& call) { launch_lists<Addcmul>("addcmul", dtype, call); }
-void addcdiv_lists(ScalarType dtype, const ListCall& call) { launch_lists<Addcdiv>("addcdiv", dtype, call); }
-void lerp_lists(ScalarType dtype, const ListCall& call) { launch_lists<Lerp>("lerp", dtype, call); }
-void lerp_scalar_lists(ScalarType dtype, const ListCall& call) { launch_lists<LerpScalar>("lerp_scalar", dtype, call); }
-void sqrt_lists(ScalarType dtype, const ListCall& call) { launch_lists<Sqrt>("sqrt", dtype, call); }
+void add_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Add>("add", dtype, call);
+}
+void add_scaled_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<AddScaled>("add_scaled", dtype, call);
+}
+void sub_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Sub>("sub", dtype, call);
+}
+void mul_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Mul>("mul", dtype, call);
+}
+void div_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Div>("div", dtype, call);
+}
+void addcmul_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Addcmul>("addcmul", dtype, call);
+}
+void addcdiv_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Addcdiv>("addcdiv", dtype, call);
+}
+void lerp_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Lerp>("lerp", dtype, call);
+}
+void lerp_scalar_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<LerpScalar>("lerp_scalar", dtype, call);
+}
+void sqrt_lists(ScalarType dtype, const ListCall& call) {
+  launch_lists<Sqrt>("sqrt", dtype, call);
+}
 
 }  // namespace at::cuda

@@ -10,7 +10,9 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 
-KD_DEVICE double number_of(const StepNumber& n) { return n.data != nullptr ? load_as<double>(n.data, n.dtype) : n.value; }
+KD_DEVICE double number_of(const StepNumber& n) {
+  return n.data != nullptr ? load_as<double>(n.data, n.dtype) : n.value;
+}
 
 // Each a type with the numbers of a step in the type that it computes in, and run(), which steps one element.
 template <class T>
@@ -62,8 +64,10 @@ struct Adam {
   }
   KD_DEVICE void run(T (&x)[kOperands]) const {
     T w = x[0], g = maximize ? -x[1] : x[1];
-    if (decoupled) w *= shrink;
-    else if (decays) g += decay * w;
+    if (decoupled)
+      w *= shrink;
+    else if (decays)
+      g += decay * w;
     x[2] = beta1 * x[2] + rest1 * g;
     x[3] = beta2 * x[3] + rest2 * (g * g);
     T v = x[3];
@@ -96,13 +100,17 @@ template <template <class> class Step, class Stored>
 __global__ void __launch_bounds__(kThreads) step_tensors(const __grid_constant__ StepCall call) {
   using T = std::conditional_t<std::is_same_v<Stored, double>, double, float>;
   constexpr int kOperands = Step<T>::kOperands, kLanes = 16 / sizeof(Stored);
-  struct alignas(16) Vector { Stored v[kLanes]; };
+  struct alignas(16) Vector {
+    Stored v[kLanes];
+  };
   if (number_of(call.options.found_inf) != 0) return;
   int low = 0, high = call.tensors;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
-    if (call.first_block[middle] <= blockIdx.x) low = middle;
-    else high = middle;
+    if (call.first_block[middle] <= blockIdx.x)
+      low = middle;
+    else
+      high = middle;
   }
   const StepCall::Entry& entry = call.entries[low];
   const int64_t begin = int64_t{blockIdx.x - call.first_block[low]} * kStepChunk;
@@ -158,10 +166,14 @@ void launch(ScalarType dtype, const char* name, const StepCall& call) {
   const c10::cuda::Launch shape{
       .grid = call.first_block[call.tensors], .block = kThreads, .stream = c10::cuda::getCurrentCUDAStream()};
   switch (dtype) {
-    case ScalarType::Float: return c10::cuda::launch_or_throw(name, step_tensors<Step, float>, shape, call);
-    case ScalarType::Double: return c10::cuda::launch_or_throw(name, step_tensors<Step, double>, shape, call);
-    case ScalarType::Half: return c10::cuda::launch_or_throw(name, step_tensors<Step, Half>, shape, call);
-    default: return c10::cuda::launch_or_throw(name, step_tensors<Step, BFloat16>, shape, call);
+    case ScalarType::Float:
+      return c10::cuda::launch_or_throw(name, step_tensors<Step, float>, shape, call);
+    case ScalarType::Double:
+      return c10::cuda::launch_or_throw(name, step_tensors<Step, double>, shape, call);
+    case ScalarType::Half:
+      return c10::cuda::launch_or_throw(name, step_tensors<Step, Half>, shape, call);
+    default:
+      return c10::cuda::launch_or_throw(name, step_tensors<Step, BFloat16>, shape, call);
   }
 }
 
@@ -169,9 +181,12 @@ void launch(ScalarType dtype, const char* name, const StepCall& call) {
 
 void launch_step(StepKind kind, ScalarType dtype, const char* name, const StepCall& call) {
   switch (kind) {
-    case StepKind::kSgd: return launch<Sgd>(dtype, name, call);
-    case StepKind::kAdam: return launch<Adam>(dtype, name, call);
-    case StepKind::kAdagrad: return launch<Adagrad>(dtype, name, call);
+    case StepKind::kSgd:
+      return launch<Sgd>(dtype, name, call);
+    case StepKind::kAdam:
+      return launch<Adam>(dtype, name, call);
+    case StepKind::kAdagrad:
+      return launch<Adagrad>(dtype, name, call);
   }
 }
 

@@ -6,8 +6,10 @@ namespace {
 
 template <class T>
 KD_DEVICE T product(T a, T b) {
-  if constexpr (std::is_same_v<T, double>) return __dmul_rn(a, b);
-  else return __fmul_rn(a, b);
+  if constexpr (std::is_same_v<T, double>)
+    return __dmul_rn(a, b);
+  else
+    return __fmul_rn(a, b);
 }
 // The integer that x is moved to, of scale and zero point; p: least, most, whether zero points are whole numbers.
 template <class T>

@@ -7,25 +7,25 @@ namespace at::cuda {
 namespace {
 
 /// A function of real numbers by one expression and of complex ones, `z`, by another.
-#define AT_CUDA_MATH(name, of_real, of_complex)                                      \
-  struct name {                                                                      \
-    static constexpr int kInputs = 1;                                                \
-    template <class T>                                                               \
-    static KD_DEVICE T run(const T* in, const T*) {                                  \
-      if constexpr (kIsComplex<T>) {                                                 \
-        const Complex z(in->real(), in->imag());                                     \
-        return convert<T>(of_complex);                                               \
-      } else {                                                                       \
-        const T a = *in;                                                             \
-        return static_cast<T>(of_real);                                              \
-      }                                                                              \
-    }                                                                                \
+#define AT_CUDA_MATH(name, of_real, of_complex)     \
+  struct name {                                     \
+    static constexpr int kInputs = 1;               \
+    template <class T>                              \
+    static KD_DEVICE T run(const T* in, const T*) { \
+      if constexpr (kIsComplex<T>) {                \
+        const Complex z(in->real(), in->imag());    \
+        return convert<T>(of_complex);              \
+      } else {                                      \
+        const T a = *in;                            \
+        return static_cast<T>(of_real);             \
+      }                                             \
+    }                                               \
   };
 
 constexpr double kLn2 = 0.69314718055994530942, kLog2E = 1.44269504088896340736, kLog10E = 0.43429448190325182765;
 
 AT_CUDA_MATH(Exp, ::exp(a), exp_of(z))
-AT_CUDA_MATH(Exp2, ::exp2(a), exp_of(z * kLn2))
+AT_CUDA_MATH(Exp2, ::exp2(a), exp_of(z* kLn2))
 // Re = expm1(x) cos y - 2 sin^2(y / 2): nothing cancels near zero.
 KD_DEVICE Complex expm1_of(Complex z) {
   const double e = ::expm1(z.real()), s = ::sin(z.imag() / 2);
@@ -62,26 +62,31 @@ AT_CUDA_FN(Erfc, 1, static_cast<T>(::erfc(a)))
 AT_CUDA_FN(Atan2, 2, static_cast<T>(::atan2(a, b)))
 AT_CUDA_FN(Hypot, 2, static_cast<T>(::hypot(a, b)))
 /// The same of two arguments, a and b, or of complex ones, z and w.
-#define AT_CUDA_MATH_2(name, of_real, of_complex)                                    \
-  struct name {                                                                      \
-    static constexpr int kInputs = 2;                                                \
-    template <class T>                                                               \
-    static KD_DEVICE T run(const T* in, const T*) {                                  \
-      if constexpr (kIsComplex<T>) {                                                 \
-        const Complex z = convert<Complex>(in[0]), w = convert<Complex>(in[1]);      \
-        return convert<T>(of_complex);                                               \
-      } else {                                                                       \
-        const T a = in[0], b = in[1];                                                \
-        return static_cast<T>(of_real);                                              \
-      }                                                                              \
-    }                                                                                \
+#define AT_CUDA_MATH_2(name, of_real, of_complex)                               \
+  struct name {                                                                 \
+    static constexpr int kInputs = 2;                                           \
+    template <class T>                                                          \
+    static KD_DEVICE T run(const T* in, const T*) {                             \
+      if constexpr (kIsComplex<T>) {                                            \
+        const Complex z = convert<Complex>(in[0]), w = convert<Complex>(in[1]); \
+        return convert<T>(of_complex);                                          \
+      } else {                                                                  \
+        const T a = in[0], b = in[1];                                           \
+        return static_cast<T>(of_real);                                         \
+      }                                                                         \
+    }                                                                           \
   };
 
-AT_CUDA_MATH_2(Xlogy, is_nan(b) ? b : a == T(0) ? T(0) : static_cast<T>(a * ::log(b)), z == Complex(0) ? Complex(0) : z * log_of(w))
+AT_CUDA_MATH_2(Xlogy,
+               is_nan(b)   ? b
+               : a == T(0) ? T(0)
+                           : static_cast<T>(a * ::log(b)),
+               z == Complex(0) ? Complex(0) : z * log_of(w))
 AT_CUDA_FN(Logit, 1, static_cast<T>(::log(a / (T(1) - a))))
 // Within [eps, 1 - eps]; 1 less the upper bound is eps again.
 AT_CUDA_FN(LogitClamped, 1,
-           static_cast<T>(::log(a < p[0] ? p[0] / (T(1) - p[0]) : a > T(1) - p[0] ? (T(1) - p[0]) / p[0] : a / (T(1) - a))))
+           static_cast<T>(::log(a<p[0] ? p[0] / (T(1) - p[0]) : a> T(1) - p[0] ? (T(1) - p[0]) / p[0]
+                                                                               : a / (T(1) - a))))
 
 // sin(pi x) / (pi x), the argument reduced before it is multiplied.
 KD_DEVICE double sinc_of_real(double x) {
@@ -164,8 +169,8 @@ struct ComplexAngle {
 };
 AT_CUDA_FN(ComplexIsReal, 1, a.imag() == 0)
 
-AT_CUDA_FN(SigmoidBackward, 2, a * (T(1) - conjugate(b)) * conjugate(b))
-AT_CUDA_FN(TanhBackward, 2, a * (T(1) - conjugate(b) * conjugate(b)))
+AT_CUDA_FN(SigmoidBackward, 2, a*(T(1) - conjugate(b)) * conjugate(b))
+AT_CUDA_FN(TanhBackward, 2, a*(T(1) - conjugate(b) * conjugate(b)))
 
 template <class Fn>
 constexpr ElementKernels both() {

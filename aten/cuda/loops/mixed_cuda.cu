@@ -28,7 +28,7 @@ struct FrexpExponent {
 };
 
 AT_CUDA_FN(MakeComplex, 2, c10::complex<T>(a, b))
-AT_CUDA_FN(Polar, 2, c10::complex<T>(a * static_cast<T>(::cos(b)), a * static_cast<T>(::sin(b))))
+AT_CUDA_FN(Polar, 2, c10::complex<T>(a* static_cast<T>(::cos(b)), a* static_cast<T>(::sin(b))))
 
 AT_CUDA_FN(NextAfter, 2, static_cast<T>(::nextafter(a, b)))
 // On 16-bit floating-point numbers: their bits are in their order.

@@ -8,8 +8,12 @@ AT_ON_WIDE_LONG double polygamma(int64_t n, double x);
 AT_ON_WIDE_LONG double zeta(double s, double q);
 AT_ON_WIDE_LONG double multivariate_log_gamma(int64_t p, double x);
 AT_ON_WIDE_LONG double incomplete_gamma(double a, double x, bool upper);
-AT_ON_WIDE double lower_gamma(double a, double x) { return incomplete_gamma(a, x, false); }
-AT_ON_WIDE double upper_gamma(double a, double x) { return incomplete_gamma(a, x, true); }
+AT_ON_WIDE double lower_gamma(double a, double x) {
+  return incomplete_gamma(a, x, false);
+}
+AT_ON_WIDE double upper_gamma(double a, double x) {
+  return incomplete_gamma(a, x, true);
+}
 
 #include "aten/cpu/special/gamma_functions.inc"
 
@@ -21,12 +25,16 @@ AT_ON_WIDE Twin turned(double r, uint64_t quarter) {
   const Twin reduced = reduce_quarters(Twin(fit::kPiTwin) * Twin(r), 0, n);
   return cosine(reduced, n, quarter);
 }
-AT_ON_WIDE Twin sine_of_turn(double r) { return turned(r, uint64_t{0} - 1); }
-AT_ON_WIDE Twin cosine_of_turn(double r) { return turned(r, 0); }
+AT_ON_WIDE Twin sine_of_turn(double r) {
+  return turned(r, uint64_t{0} - 1);
+}
+AT_ON_WIDE Twin cosine_of_turn(double r) {
+  return turned(r, 0);
+}
 
-AT_COEFFICIENTS kStirling[] = {-1.0 / 360,          1.0 / 1260,          -1.0 / 1680,         1.0 / 1188,
-                               -691.0 / 360360,     1.0 / 156,           -3617.0 / 122400,    43867.0 / 244188,
-                               -174611.0 / 125400,  77683.0 / 5796,      -236364091.0 / 1506960};
+AT_COEFFICIENTS kStirling[] = {-1.0 / 360,         1.0 / 1260,     -1.0 / 1680,           1.0 / 1188,
+                               -691.0 / 360360,    1.0 / 156,      -3617.0 / 122400,      43867.0 / 244188,
+                               -174611.0 / 125400, 77683.0 / 5796, -236364091.0 / 1506960};
 
 // What log gamma(x) has beyond (x - 1/2) log(x) - x + log(2 pi) / 2, for x >= 16.
 AT_ON_WIDE Twin stirling_rest(Twin x) {
@@ -34,7 +42,9 @@ AT_ON_WIDE Twin stirling_rest(Twin x) {
   const Wide z = inverse.h * inverse.h;
   return inverse * (Twin(1.0) / Twin(12.0) + Twin(z * polynomial(kStirling, z)));
 }
-AT_ON_WIDE Twin half_log_two_pi() { return {0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55}; }
+AT_ON_WIDE Twin half_log_two_pi() {
+  return {0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55};
+}
 // For x from 1e-290 to 1e290: the factors up to 16, then Stirling's series. Absolutely precise where it is small.
 AT_ON_WIDE_LONG Twin log_gamma_twin(Twin x) {
   Twin factors = 1.0;
@@ -59,8 +69,8 @@ AT_ON_WIDE_LONG double log_gamma_of(double x) {
   return (log(Twin(fit::kPiTwin) / (Twin(a) * sine)) - positive).sum().v;
 }
 
-AT_COEFFICIENTS kDigammaSeries[] = {-1.0 / 120,  1.0 / 252,      -1.0 / 240,       1.0 / 132,   -691.0 / 32760, 1.0 / 12,
-                                    -3617.0 / 8160, 43867.0 / 14364, -174611.0 / 6600};
+AT_COEFFICIENTS kDigammaSeries[] = {-1.0 / 120, 1.0 / 252,      -1.0 / 240,      1.0 / 132,       -691.0 / 32760,
+                                    1.0 / 12,   -3617.0 / 8160, 43867.0 / 14364, -174611.0 / 6600};
 // For x from 1e-290: the terms up to 20, then the asymptotic series.
 AT_ON_WIDE_LONG Twin digamma_twin(Twin x) {
   Twin sum = 0.0;
@@ -128,7 +138,9 @@ AT_ON_WIDE bool goes_by_powers(double s, double q) {
   return s <= 60 && s == ::floor(s) && q > -2000 && q < 1e4 && ::fabs(q - ::rint(q)) > 1e-4 && ::fabs(q) > 1e-4;
 }
 AT_ON_WIDE_LONG double hurwitz_by_powers(double s, double q) {
-  return hurwitz_twin(s, q, [whole = static_cast<int64_t>(s)](Twin x) AT_ON_WIDE_LAMBDA { return inverse_power(x, whole); }).v;
+  return hurwitz_twin(s, q,
+                      [whole = static_cast<int64_t>(s)](Twin x) AT_ON_WIDE_LAMBDA { return inverse_power(x, whole); })
+      .v;
 }
 
 AT_ON_WIDE_LONG double zeta(double s, double q) {
@@ -180,8 +192,8 @@ AT_ON_WIDE_LONG double multivariate_log_gamma(int64_t p, double x) {
   return sum;
 }
 
-// The series of the lower function up to x = a + 1, the continued fraction of the upper one beyond (Abramowitz and Stegun 6.5.31
-// by Lentz's method).
+// The series of the lower function up to x = a + 1, the continued fraction of the upper one beyond (Abramowitz and
+// Stegun 6.5.31 by Lentz's method).
 AT_ON_WIDE_LONG double incomplete_gamma(double a, double x, bool upper) {
   if (is_nan(a) || is_nan(x) || a < 0 || x < 0) return not_a_number();
   const double none = upper ? 1 : 0, all_of_it = upper ? 0 : 1;
@@ -189,10 +201,12 @@ AT_ON_WIDE_LONG double incomplete_gamma(double a, double x, bool upper) {
   if (x == 0) return none;
   if (is_infinite(a)) return is_infinite(x) ? not_a_number() : none;
   if (is_infinite(x)) return all_of_it;
-  // log(x^a exp(-x) / gamma(a + 1)); where both are large, by their quotient, whose logarithm is small where the result is not.
+  // log(x^a exp(-x) / gamma(a + 1)); where both are large, by their quotient, whose logarithm is small where the result
+  // is not.
   Twin exponent;
   if (a >= 16 && x > 1e-100) {
-    exponent = Twin(a) * log(Twin(x) / Twin(a)) + exact_sum(a, -x) - scaled(log(Twin(a)), 0.5) - half_log_two_pi() - stirling_rest(Twin(a));
+    exponent = Twin(a) * log(Twin(x) / Twin(a)) + exact_sum(a, -x) - scaled(log(Twin(a)), 0.5) - half_log_two_pi() -
+               stirling_rest(Twin(a));
   } else {
     const Twin log_x = x < 1e-290 ? log(Twin(x * 0x1p100)) - log_of_two() * Twin(100.0) : log(Twin(x));
     exponent = Twin(a) * log_x - Twin(x) - log_gamma_twin(exact_sum(a, 1.0));

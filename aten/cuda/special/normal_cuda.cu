@@ -8,8 +8,12 @@ AT_ON_WIDE_LONG double scaled_erfc(double x);
 AT_ON_WIDE_LONG double normal_cdf(double x);
 AT_ON_WIDE_LONG double log_normal_cdf(double x);
 AT_ON_WIDE_LONG double normal_quantile(double p);
-AT_ON_WIDE double entropy(double x) { return x > 0 ? -x * ::log(x) : x == 0 ? 0.0 : is_nan(x) ? x : -infinity(); }
-AT_ON_WIDE double x_log1p_y(double x, double y) { return is_nan(y) ? y : x == 0 ? 0.0 : x * ::log1p(y); }
+AT_ON_WIDE double entropy(double x) {
+  return x > 0 ? -x * ::log(x) : x == 0 ? 0.0 : is_nan(x) ? x : -infinity();
+}
+AT_ON_WIDE double x_log1p_y(double x, double y) {
+  return is_nan(y) ? y : x == 0 ? 0.0 : x * ::log1p(y);
+}
 
 #include "aten/cpu/special/normal.inc"
 
@@ -42,7 +46,9 @@ struct Erfinv : Plain<1> {
 struct ErfinvTwin : Erfinv {
   AT_ON_WIDE double one(double y) const { return ::fabs(y) < 1 ? y * 0.88622692545275801365 : Erfinv::one(y); }
   AT_ON_WIDE WideMask usual(Wide y) const { return (abs(y) < 1.0) & (abs(y) > 1e-290); }
-  AT_ON_WIDE Wide run(Wide y) const { return (quantile(Twin(y * 0.5), 0.5 - abs(y) * 0.5) * Twin(fit::kRootHalfTwin)).sum(); }
+  AT_ON_WIDE Wide run(Wide y) const {
+    return (quantile(Twin(y * 0.5), 0.5 - abs(y) * 0.5) * Twin(fit::kRootHalfTwin)).sum();
+  }
 };
 
 }  // namespace

@@ -7,7 +7,9 @@ namespace {
 constexpr int64_t kMaxDegree = int64_t{1} << 20;
 
 // What the recurrences do not cover: degrees too large for them.
-AT_ON_WIDE double beyond(int64_t n) { return n < 0 ? 0 : n == 0 ? 1 : not_a_number(); }
+AT_ON_WIDE double beyond(int64_t n) {
+  return n < 0 ? 0 : n == 0 ? 1 : not_a_number();
+}
 AT_ON_WIDE double chebyshev_t(double x, int64_t n) {
   if (n >= 0 && ::fabs(x) == 1) return x > 0 || n % 2 == 0 ? 1 : -1;
   if (n > 6 && ::fabs(x) < 1) return ::cos(static_cast<double>(n) * ::acos(x));
@@ -21,13 +23,27 @@ AT_ON_WIDE double chebyshev_t(double x, int64_t n) {
   }
   return p;
 }
-AT_ON_WIDE double chebyshev_u(double, int64_t n) { return beyond(n); }
-AT_ON_WIDE double chebyshev_v(double, int64_t n) { return beyond(n); }
-AT_ON_WIDE double chebyshev_w(double, int64_t n) { return beyond(n); }
-AT_ON_WIDE double hermite_h(double, int64_t n) { return beyond(n); }
-AT_ON_WIDE double hermite_he(double, int64_t n) { return beyond(n); }
-AT_ON_WIDE double laguerre_l(double, int64_t n) { return beyond(n); }
-AT_ON_WIDE double legendre_p(double, int64_t n) { return beyond(n); }
+AT_ON_WIDE double chebyshev_u(double, int64_t n) {
+  return beyond(n);
+}
+AT_ON_WIDE double chebyshev_v(double, int64_t n) {
+  return beyond(n);
+}
+AT_ON_WIDE double chebyshev_w(double, int64_t n) {
+  return beyond(n);
+}
+AT_ON_WIDE double hermite_h(double, int64_t n) {
+  return beyond(n);
+}
+AT_ON_WIDE double hermite_he(double, int64_t n) {
+  return beyond(n);
+}
+AT_ON_WIDE double laguerre_l(double, int64_t n) {
+  return beyond(n);
+}
+AT_ON_WIDE double legendre_p(double, int64_t n) {
+  return beyond(n);
+}
 
 #include "aten/cpu/special/polynomials.inc"
 

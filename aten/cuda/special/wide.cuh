@@ -1,5 +1,5 @@
-// The CPU's formulas of special functions (aten/cpu/special/*.inc) on devices: a number in place of two vectors. Every step is rounded
-// as it is written, so that the same bits come out of them.
+// The CPU's formulas of special functions (aten/cpu/special/*.inc) on devices: a number in place of two vectors. Every
+// step is rounded as it is written, so that the same bits come out of them.
 #pragma once
 
 #include <cmath>
@@ -51,26 +51,60 @@ struct Wide {
   friend AT_ON_WIDE WideMask operator!=(Wide a, Wide b) { return {a.v != b.v}; }
 };
 
-AT_ON_WIDE Wide pick(WideMask m, Wide yes, Wide no) { return m.m ? yes : no; }
-AT_ON_WIDE Wide pick(WideMask m, double yes, double no) { return m.m ? yes : no; }
-AT_ON_WIDE Wide multiply_add(Wide a, Wide b, Wide c) { return __fma_rn(a.v, b.v, c.v); }
-AT_ON_WIDE Wide subtract_product(Wide a, Wide b, Wide c) { return __fma_rn(-a.v, b.v, c.v); }
-AT_ON_WIDE Wide product_less(Wide a, Wide b, Wide c) { return __fma_rn(a.v, b.v, -c.v); }
-AT_ON_WIDE Wide abs(Wide x) { return ::fabs(x.v); }
-AT_ON_WIDE Wide sqrt(Wide x) { return ::sqrt(x.v); }
-AT_ON_WIDE Wide min(Wide a, Wide b) { return a.v < b.v ? a : b; }
-AT_ON_WIDE Wide max(Wide a, Wide b) { return a.v > b.v ? a : b; }
-AT_ON_WIDE Wide round(Wide x) { return ::rint(x.v); }
-AT_ON_WIDE Wide trunc(Wide x) { return ::trunc(x.v); }
-AT_ON_WIDE Wide floor(Wide x) { return ::floor(x.v); }
-AT_ON_WIDE Wide copy_sign(Wide x, Wide sign) { return ::copysign(x.v, sign.v); }
-AT_ON_WIDE double first_of(Wide x) { return x.v; }
+AT_ON_WIDE Wide pick(WideMask m, Wide yes, Wide no) {
+  return m.m ? yes : no;
+}
+AT_ON_WIDE Wide pick(WideMask m, double yes, double no) {
+  return m.m ? yes : no;
+}
+AT_ON_WIDE Wide multiply_add(Wide a, Wide b, Wide c) {
+  return __fma_rn(a.v, b.v, c.v);
+}
+AT_ON_WIDE Wide subtract_product(Wide a, Wide b, Wide c) {
+  return __fma_rn(-a.v, b.v, c.v);
+}
+AT_ON_WIDE Wide product_less(Wide a, Wide b, Wide c) {
+  return __fma_rn(a.v, b.v, -c.v);
+}
+AT_ON_WIDE Wide abs(Wide x) {
+  return ::fabs(x.v);
+}
+AT_ON_WIDE Wide sqrt(Wide x) {
+  return ::sqrt(x.v);
+}
+AT_ON_WIDE Wide min(Wide a, Wide b) {
+  return a.v < b.v ? a : b;
+}
+AT_ON_WIDE Wide max(Wide a, Wide b) {
+  return a.v > b.v ? a : b;
+}
+AT_ON_WIDE Wide round(Wide x) {
+  return ::rint(x.v);
+}
+AT_ON_WIDE Wide trunc(Wide x) {
+  return ::trunc(x.v);
+}
+AT_ON_WIDE Wide floor(Wide x) {
+  return ::floor(x.v);
+}
+AT_ON_WIDE Wide copy_sign(Wide x, Wide sign) {
+  return ::copysign(x.v, sign.v);
+}
+AT_ON_WIDE double first_of(Wide x) {
+  return x.v;
+}
 
-AT_ON_WIDE uint64_t bits_of(Wide x) { return static_cast<uint64_t>(__double_as_longlong(x.v)); }
-AT_ON_WIDE Wide of_bits(uint64_t bits) { return __longlong_as_double(static_cast<long long>(bits)); }
+AT_ON_WIDE uint64_t bits_of(Wide x) {
+  return static_cast<uint64_t>(__double_as_longlong(x.v));
+}
+AT_ON_WIDE Wide of_bits(uint64_t bits) {
+  return __longlong_as_double(static_cast<long long>(bits));
+}
 
 /// y times 2 to the number in the last bits of `shifted`.
-AT_ON_WIDE Wide times_power_of_two(Wide y, Wide shifted) { return of_bits(bits_of(y) + (bits_of(shifted) << 52)); }
+AT_ON_WIDE Wide times_power_of_two(Wide y, Wide shifted) {
+  return of_bits(bits_of(y) + (bits_of(shifted) << 52));
+}
 /// x = m 2^e, m in [sqrt(1/2), sqrt(2)).
 AT_ON_WIDE void split(Wide x, Wide& m, Wide& e) {
   const uint64_t bits = bits_of(x), biased = (bits + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu)) >> 52;
@@ -88,7 +122,9 @@ AT_ON_WIDE Wide cosine_of(Wide sine, Wide cosine, Wide n, uint64_t shift) {
 #include "aten/cpu/special/twin_functions.inc"
 
 /// ln 2.
-AT_ON_WIDE Twin log_of_two() { return {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56}; }
+AT_ON_WIDE Twin log_of_two() {
+  return {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
+}
 
 /// factor exp(x), which may be any number of double.
 AT_ON_WIDE_LONG double times_exp(Twin factor, Twin x) {
@@ -107,8 +143,10 @@ AT_ON_WIDE double value(const F& f, X... x) {
 
 template <class F>
 AT_ON_WIDE F made_of(const void* context) {
-  if constexpr (std::is_constructible_v<F, const void*>) return F(context);
-  else return F();
+  if constexpr (std::is_constructible_v<F, const void*>)
+    return F(context);
+  else
+    return F();
 }
 
 /// A pointwise operator: float by `OfFloat` and double by `OfDouble`, formulas.
@@ -119,8 +157,10 @@ struct Function {
   AT_ON_WIDE static T run(const T* in, const T* params) {
     using F = std::conditional_t<std::is_same_v<T, double>, OfDouble, OfFloat>;
     const F f = made_of<F>(params);
-    if constexpr (kInputs == 1) return static_cast<T>(value(f, double{in[0]}));
-    else return static_cast<T>(value(f, double{in[0]}, double{in[1]}));
+    if constexpr (kInputs == 1)
+      return static_cast<T>(value(f, double{in[0]}));
+    else
+      return static_cast<T>(value(f, double{in[0]}, double{in[1]}));
   }
 };
 
@@ -134,16 +174,24 @@ struct One : F {
   }
 };
 
-AT_ON_WIDE double infinity() { return __longlong_as_double(0x7ff0000000000000); }
-AT_ON_WIDE double not_a_number() { return __longlong_as_double(0x7ff8000000000000); }
-AT_ON_WIDE bool is_nan(double x) { return x != x; }
-AT_ON_WIDE bool is_infinite(double x) { return ::fabs(x) == infinity(); }
+AT_ON_WIDE double infinity() {
+  return __longlong_as_double(0x7ff0000000000000);
+}
+AT_ON_WIDE double not_a_number() {
+  return __longlong_as_double(0x7ff8000000000000);
+}
+AT_ON_WIDE bool is_nan(double x) {
+  return x != x;
+}
+AT_ON_WIDE bool is_infinite(double x) {
+  return ::fabs(x) == infinity();
+}
 
 /// Defines the kernels of the CPU's operator of that name (aten/cpu/special/loops.h).
-#define AT_CUDA_SPECIAL_OP(name, ...)                                                                       \
-  namespace at::cpu::special::loops::on_cuda {                                                              \
-  extern const ::at::cuda::ElementKernels name;                                                             \
-  constinit const ::at::cuda::ElementKernels name = ::at::cuda::floating_kernels<__VA_ARGS__>();            \
+#define AT_CUDA_SPECIAL_OP(name, ...)                                                            \
+  namespace at::cpu::special::loops::on_cuda {                                                   \
+  extern const ::at::cuda::ElementKernels name;                                                  \
+  constinit const ::at::cuda::ElementKernels name = ::at::cuda::floating_kernels<__VA_ARGS__>(); \
   }
 
 }  // namespace at::cuda::special
