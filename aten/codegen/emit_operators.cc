@@ -239,7 +239,7 @@ class OperatorEmitter {
   // A call of a kernel of `variant`.
   static std::string call_of(const Variant& variant, const Kernel& kernel, std::string arguments) {
     if (variant.kernel_knows_key()) {
-      arguments += (arguments.empty() ? "" : ", ") + std::string(bool_text(kernel.key() == Kernel::CPU));
+      arguments += (arguments.empty() ? "" : ", ") + std::string(bool_text(kernel.key() != Kernel::COMPOSITE));
     }
     return "native::" + kernel.function() + "(" + arguments + ")";
   }
@@ -403,7 +403,7 @@ class OperatorEmitter {
     const bool is_main = &variant == &op_.main;
     const Kernel* const own = is_main && op_.structured() ? nullptr : variant.kernel(Kernel::CUDA);
     if (own != nullptr) {
-      if (variant.schema.is_mutable()) return count_writes(variant, own->function());
+      if (variant.schema.is_mutable() && !variant.kernel_knows_key()) return count_writes(variant, own->function());
       return "  return " + call_of(variant, *own, variant.signature.arguments()) + ";\n";
     }
     const Kernel* const kernel = op_.main.kernel(Kernel::CUDA);

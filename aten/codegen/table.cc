@@ -159,7 +159,7 @@ std::string rules_problem(const Operator& op) {
            "COMPOSITE ones";
   }
   // Beside a kernel for the CPU modes see the operator, not what it is composed of.
-  const bool beside_cpu = op.main.kernels.size() == 2;
+  const bool beside_cpu = op.main.kernel(Kernel::CPU) != nullptr;
   if (op.composite() && !(entry.batch().empty() && (entry.decomposition().empty() || beside_cpu))) {
     return "batch or decomposition of an operator that is COMPOSITE or an alias is never used";
   }
@@ -203,9 +203,12 @@ struct Reader {
       if (kernel.function().empty()) return fail(schema, "a kernel without a function");
       if (!(kernel.key() >= Kernel::SPARSE_CPU ? layouts : keys).insert(kernel.key()).second) return fail(schema, "two kernels of the key " + Kernel::Key_Name(kernel.key()));
     }
-    const bool beside_cpu = keys == std::set<int>{Kernel::CPU, Kernel::COMPOSITE};
+    std::set<int> beside = keys;
+    beside.erase(Kernel::COMPOSITE);
+    beside.erase(Kernel::CUDA);
+    const bool beside_cpu = beside == std::set<int>{Kernel::CPU};
     if (keys.size() > 1 && keys.count(Kernel::COMPOSITE) && !beside_cpu) {
-      return fail(schema, "beside one of COMPOSITE only one of CPU stands");
+      return fail(schema, "beside one of COMPOSITE only one of CPU, and with that one of CUDA, stands");
     }
     if (layouts.count(Kernel::NESTED_CPU) && layouts.count(Kernel::NESTED_COMPOSITE)) {
       return fail(schema, "two kernels for nested tensors");
@@ -316,7 +319,8 @@ const Kernel* Variant::kernel(Kernel::Key key) const {
 }
 
 bool Variant::kernel_knows_key() const {
-  return kernels.size() == 2 && kernels[0].function() == kernels[1].function() && composite();
+  const Kernel* const of_cpu = kernel(Kernel::CPU);
+  return of_cpu != nullptr && composite() && of_cpu->function() == kernel(Kernel::COMPOSITE)->function();
 }
 
 std::vector<int> Variant::tensor_results() const {

@@ -133,6 +133,11 @@ constexpr ElementKernels with_unsigned(ElementKernels kernels) {
   kernels.uint64 = &launch_elementwise<Fn, uint64_t>;
   return kernels;
 }
+/// The kernels with one that takes lists of tensors.
+constexpr ElementKernels with_lists(ElementKernels kernels, void (*lists)(ScalarType dtype, const ListCall& call)) {
+  kernels.lists = lists;
+  return kernels;
+}
 template <class Fn>
 constexpr ElementKernels floating_kernels() {
   return {&launch_elementwise<Fn, float>, &launch_elementwise<Fn, double>};

@@ -44,6 +44,8 @@ struct ElementwiseCall {
 
 using ElementLauncher = void (*)(const ElementwiseCall& call);
 
+struct ListCall;
+
 /// An operator's kernels by compute type, as cpu::ElementOp has its loops; what is missing is not defined for that type. A kernel takes
 /// operands of any layout and dtype.
 struct ElementKernels {
@@ -54,6 +56,8 @@ struct ElementKernels {
   ElementLauncher complex64 = nullptr;
   ElementLauncher complex128 = nullptr;
   ElementLauncher uint64 = nullptr;
+  // On lists of tensors (aten/cuda/foreach/list_call.h); null where they are taken one by one.
+  void (*lists)(ScalarType dtype, const ListCall& call) = nullptr;
 };
 
 }  // namespace at::cuda

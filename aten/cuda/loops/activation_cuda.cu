@@ -59,7 +59,7 @@ KD_DEVICE T softened(T x) {
   return static_cast<T>(::log1p(::exp(-::fabs(x))));
 }
 // p: beta, threshold.
-AT_CUDA_FN(Softplus, 1, a * p[0] > p[1] ? a : (at_least(a * p[0], T(0)) + softened(a * p[0])) / p[0])
+AT_CUDA_FN(Softplus, 1, a* p[0] > p[1] ? a : (at_least(a * p[0], T(0)) + softened(a * p[0])) / p[0])
 AT_CUDA_FN(LogSigmoid, 1, at_most(a, T(0)) - softened(a))
 AT_CUDA_FN(LogitCrossEntropy, 2, (T(1) - b) * a - at_most(a, T(0)) + softened(a))
 
@@ -68,7 +68,7 @@ AT_CUDA_FN(Elu, 1, a > T(0) ? a * p[1] : static_cast<T>(::expm1(a * p[2]) * p[0]
 AT_CUDA_FN(LeakyRelu, 1, a > T(0) ? a : a * p[0])
 AT_CUDA_FN(Prelu, 2, a > T(0) ? a : a * b)
 AT_CUDA_FN(Hardsigmoid, 1, at_most(at_least(a + T(3), T(0)), T(6)) / T(6))
-AT_CUDA_FN(Hardswish, 1, a * (at_most(at_least(a + T(3), T(0)), T(6)) / T(6)))
+AT_CUDA_FN(Hardswish, 1, a*(at_most(at_least(a + T(3), T(0)), T(6)) / T(6)))
 AT_CUDA_FN(Softshrink, 1, a > p[0] ? a - p[0] : a < -p[0] ? a + p[0] : a * T(0))
 AT_CUDA_FN(Hardshrink, 1, a > p[0] || a < -p[0] || is_nan(a) ? a : T(0))
 AT_CUDA_FN(Threshold, 1, a <= p[0] ? p[1] : a)

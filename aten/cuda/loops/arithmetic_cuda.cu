@@ -1,31 +1,9 @@
 // Sums, products, quotients, bounds.
-#include "aten/cuda/loops/functions.cuh"
+#include "aten/cuda/foreach/list_kernels.h"
+#include "aten/cuda/loops/arithmetic.cuh"
 
 namespace at::cuda {
 namespace {
-
-AT_CUDA_FN(Add, 2, static_cast<T>(wrapping(a) + wrapping(b)))
-AT_CUDA_FN(AddScaled, 2, static_cast<T>(wrapping(a) + wrapping(b) * wrapping(p[0])))
-AT_CUDA_FN(Sub, 2, static_cast<T>(wrapping(a) - wrapping(b)))
-AT_CUDA_FN(Mul, 2, static_cast<T>(wrapping(a) * wrapping(b)))
-AT_CUDA_FN(Div, 2, a / b)
-AT_CUDA_FN(Addcmul, 3, static_cast<T>(wrapping(a) + wrapping(p[0]) * wrapping(b) * wrapping(c)))
-AT_CUDA_FN(Addcdiv, 3, a + p[0] * b / c)
-
-// From the nearer end, so that weights 0 and 1 give the ends themselves.
-template <class T>
-KD_DEVICE T interpolate(T a, T b, T weight) {
-  bool from_first;
-  if constexpr (kIsComplex<T>) {
-    using Part = decltype(weight.real());
-    from_first = weight.real() * weight.real() + weight.imag() * weight.imag() < Part(0.25);
-  } else {
-    from_first = weight < T(0.5) && weight > T(-0.5);
-  }
-  return from_first ? a + weight * (b - a) : b - (b - a) * (T(1) - weight);
-}
-AT_CUDA_FN(Lerp, 3, interpolate(a, b, c))
-AT_CUDA_FN(LerpScalar, 2, interpolate(a, b, p[0]))
 
 // A NaN among the arguments is the result, the first of them.
 AT_CUDA_FN(Maximum, 2, is_nan(a) ? a : is_nan(b) ? b : a > b ? a : b)
@@ -59,15 +37,18 @@ constexpr ElementKernels field_kernels() {
 }  // namespace
 }  // namespace at::cuda
 
-AT_CUDA_ELEMENT_OP(add, at::cuda::number_kernels<at::cuda::Add>())
-AT_CUDA_ELEMENT_OP(add_scaled, at::cuda::number_kernels<at::cuda::AddScaled>())
-AT_CUDA_ELEMENT_OP(sub, at::cuda::number_kernels<at::cuda::Sub>())
-AT_CUDA_ELEMENT_OP(mul, at::cuda::number_kernels<at::cuda::Mul>())
-AT_CUDA_ELEMENT_OP(addcmul, at::cuda::number_kernels<at::cuda::Addcmul>())
-AT_CUDA_ELEMENT_OP(div, at::cuda::field_kernels<at::cuda::Div>())
-AT_CUDA_ELEMENT_OP(addcdiv, at::cuda::field_kernels<at::cuda::Addcdiv>())
-AT_CUDA_ELEMENT_OP(lerp, at::cuda::field_kernels<at::cuda::Lerp>())
-AT_CUDA_ELEMENT_OP(lerp_scalar, at::cuda::field_kernels<at::cuda::LerpScalar>())
+AT_CUDA_ELEMENT_OP(add, at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Add>(), at::cuda::add_lists))
+AT_CUDA_ELEMENT_OP(add_scaled,
+                   at::cuda::with_lists(at::cuda::number_kernels<at::cuda::AddScaled>(), at::cuda::add_scaled_lists))
+AT_CUDA_ELEMENT_OP(sub, at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Sub>(), at::cuda::sub_lists))
+AT_CUDA_ELEMENT_OP(mul, at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Mul>(), at::cuda::mul_lists))
+AT_CUDA_ELEMENT_OP(addcmul,
+                   at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Addcmul>(), at::cuda::addcmul_lists))
+AT_CUDA_ELEMENT_OP(div, at::cuda::with_lists(at::cuda::field_kernels<at::cuda::Div>(), at::cuda::div_lists))
+AT_CUDA_ELEMENT_OP(addcdiv, at::cuda::with_lists(at::cuda::field_kernels<at::cuda::Addcdiv>(), at::cuda::addcdiv_lists))
+AT_CUDA_ELEMENT_OP(lerp, at::cuda::with_lists(at::cuda::field_kernels<at::cuda::Lerp>(), at::cuda::lerp_lists))
+AT_CUDA_ELEMENT_OP(lerp_scalar,
+                   at::cuda::with_lists(at::cuda::field_kernels<at::cuda::LerpScalar>(), at::cuda::lerp_scalar_lists))
 AT_CUDA_ELEMENT_OP(maximum, at::cuda::real_kernels<at::cuda::Maximum>())
 AT_CUDA_ELEMENT_OP(minimum, at::cuda::real_kernels<at::cuda::Minimum>())
 AT_CUDA_ELEMENT_OP(fmax, at::cuda::real_kernels<at::cuda::Fmax>())

@@ -27,15 +27,15 @@ KD_DEVICE T logistic(T x) {
   const T e = ::exp(-::fabs(x));
   return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
-AT_CUDA_FN(GeluBackward, 2, a * gelu_slope(b))
-AT_CUDA_FN(GeluTanhBackward, 2, a * gelu_tanh_slope(b))
-AT_CUDA_FN(SiluBackward, 2, a * silu_slope(b))
+AT_CUDA_FN(GeluBackward, 2, a* gelu_slope(b))
+AT_CUDA_FN(GeluTanhBackward, 2, a* gelu_tanh_slope(b))
+AT_CUDA_FN(SiluBackward, 2, a* silu_slope(b))
 AT_CUDA_FN(ThresholdBackward, 2, b <= p[0] ? T(0) : a)
-AT_CUDA_FN(EluBackward, 2, a * (b <= T(0) ? static_cast<T>(::exp(b * p[2])) * p[1] : p[0]))
-AT_CUDA_FN(EluResultBackward, 2, a * (b <= T(0) ? (b + p[2]) * p[1] : p[0]))
+AT_CUDA_FN(EluBackward, 2, a*(b <= T(0) ? static_cast<T>(::exp(b * p[2])) * p[1] : p[0]))
+AT_CUDA_FN(EluResultBackward, 2, a*(b <= T(0) ? (b + p[2]) * p[1] : p[0]))
 AT_CUDA_FN(LeakyReluBackward, 2, b > T(0) ? a : a * p[0])
 AT_CUDA_FN(HardswishBackward, 2, b <= T(-3) ? T(0) : b < T(3) ? a * (b * T(1.0 / 3) + T(0.5)) : a)
-AT_CUDA_FN(SoftplusBackward, 2, b * p[0] > p[1] ? a : a * logistic(b * p[0]))
+AT_CUDA_FN(SoftplusBackward, 2, b* p[0] > p[1] ? a : a * logistic(b * p[0]))
 
 // Of (input, target).
 AT_CUDA_FN(AbsoluteDifference, 2, static_cast<T>(::fabs(a - b)))
@@ -49,14 +49,14 @@ KD_DEVICE T huber_of(T d, const T* p) {
 }
 AT_CUDA_FN(SmoothL1, 2, smooth_l1_of(static_cast<T>(::fabs(a - b)), p))
 AT_CUDA_FN(Huber, 2, huber_of(static_cast<T>(::fabs(a - b)), p))
-AT_CUDA_FN(SoftMargin, 2, static_cast<T>(::log1p(::exp(-::fabs(a * b)))) - at_most(a * b, T(0)))
+AT_CUDA_FN(SoftMargin, 2, static_cast<T>(::log1p(::exp(-::fabs(a* b)))) - at_most(a * b, T(0)))
 AT_CUDA_FN(Divergence, 2, (b == T(0) ? T(0) : b * static_cast<T>(::log(b))) - b * a)
 AT_CUDA_FN(DivergenceOfLogs, 2, static_cast<T>(::exp(b)) * (b - a))
 template <class T>
 KD_DEVICE T clamped(T d, const T* p) {
   return d > p[0] ? p[1] : d < -p[0] ? -p[1] : d * p[2];
 }
-AT_CUDA_FN(ClampedDifference, 3, a * clamped(b - c, p))
+AT_CUDA_FN(ClampedDifference, 3, a* clamped(b - c, p))
 
 }  // namespace
 }  // namespace at::cuda

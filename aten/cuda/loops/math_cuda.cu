@@ -1,30 +1,31 @@
 // Elementary functions.
 #include "aten/cuda/complex_math.cuh"
+#include "aten/cuda/foreach/list_kernels.h"
 #include "aten/cuda/loops/functions.cuh"
 
 namespace at::cuda {
 namespace {
 
 /// A function of real numbers by one expression and of complex ones, `z`, by another.
-#define AT_CUDA_MATH(name, of_real, of_complex)                                      \
-  struct name {                                                                      \
-    static constexpr int kInputs = 1;                                                \
-    template <class T>                                                               \
-    static KD_DEVICE T run(const T* in, const T*) {                                  \
-      if constexpr (kIsComplex<T>) {                                                 \
-        const Complex z(in->real(), in->imag());                                     \
-        return convert<T>(of_complex);                                               \
-      } else {                                                                       \
-        const T a = *in;                                                             \
-        return static_cast<T>(of_real);                                              \
-      }                                                                              \
-    }                                                                                \
+#define AT_CUDA_MATH(name, of_real, of_complex)     \
+  struct name {                                     \
+    static constexpr int kInputs = 1;               \
+    template <class T>                              \
+    static KD_DEVICE T run(const T* in, const T*) { \
+      if constexpr (kIsComplex<T>) {                \
+        const Complex z(in->real(), in->imag());    \
+        return convert<T>(of_complex);              \
+      } else {                                      \
+        const T a = *in;                            \
+        return static_cast<T>(of_real);             \
+      }                                             \
+    }                                               \
   };
 
 constexpr double kLn2 = 0.69314718055994530942, kLog2E = 1.44269504088896340736, kLog10E = 0.43429448190325182765;
 
 AT_CUDA_MATH(Exp, ::exp(a), exp_of(z))
-AT_CUDA_MATH(Exp2, ::exp2(a), exp_of(z * kLn2))
+AT_CUDA_MATH(Exp2, ::exp2(a), exp_of(z* kLn2))
 // Re = expm1(x) cos y - 2 sin^2(y / 2): nothing cancels near zero.
 KD_DEVICE Complex expm1_of(Complex z) {
   const double e = ::expm1(z.real()), s = ::sin(z.imag() / 2);
@@ -50,29 +51,50 @@ AT_CUDA_MATH(Cosh, ::cosh(a), cosh_of(z))
 AT_CUDA_MATH(Tanh, ::tanh(a), tanh_of(z))
 AT_CUDA_MATH(Sigmoid, T(1) / (T(1) + ::exp(-a)), Complex(1) / (Complex(1) + exp_of(-z)))
 
-AT_CUDA_FN(Asin, 1, static_cast<T>(::asin(a)))
-AT_CUDA_FN(Acos, 1, static_cast<T>(::acos(a)))
-AT_CUDA_FN(Atan, 1, static_cast<T>(::atan(a)))
-AT_CUDA_FN(Asinh, 1, static_cast<T>(::asinh(a)))
-AT_CUDA_FN(Acosh, 1, static_cast<T>(::acosh(a)))
-AT_CUDA_FN(Atanh, 1, static_cast<T>(::atanh(a)))
+AT_CUDA_MATH(Asin, ::asin(a), asin_of(z))
+AT_CUDA_MATH(Acos, ::acos(a), acos_of(z))
+AT_CUDA_MATH(Atan, ::atan(a), atan_of(z))
+AT_CUDA_MATH(Asinh, ::asinh(a), asinh_of(z))
+AT_CUDA_MATH(Acosh, ::acosh(a), acosh_of(z))
+AT_CUDA_MATH(Atanh, ::atanh(a), atanh_of(z))
 AT_CUDA_FN(Erf, 1, static_cast<T>(::erf(a)))
 AT_CUDA_FN(Erfc, 1, static_cast<T>(::erfc(a)))
 AT_CUDA_FN(Atan2, 2, static_cast<T>(::atan2(a, b)))
 AT_CUDA_FN(Hypot, 2, static_cast<T>(::hypot(a, b)))
-AT_CUDA_FN(Xlogy, 2, is_nan(b) ? b : a == T(0) ? T(0) : static_cast<T>(a * ::log(b)))
+/// The same of two arguments, a and b, or of complex ones, z and w.
+#define AT_CUDA_MATH_2(name, of_real, of_complex)                               \
+  struct name {                                                                 \
+    static constexpr int kInputs = 2;                                           \
+    template <class T>                                                          \
+    static KD_DEVICE T run(const T* in, const T*) {                             \
+      if constexpr (kIsComplex<T>) {                                            \
+        const Complex z = convert<Complex>(in[0]), w = convert<Complex>(in[1]); \
+        return convert<T>(of_complex);                                          \
+      } else {                                                                  \
+        const T a = in[0], b = in[1];                                           \
+        return static_cast<T>(of_real);                                         \
+      }                                                                         \
+    }                                                                           \
+  };
+
+AT_CUDA_MATH_2(Xlogy,
+               is_nan(b)   ? b
+               : a == T(0) ? T(0)
+                           : static_cast<T>(a * ::log(b)),
+               z == Complex(0) ? Complex(0) : z * log_of(w))
 AT_CUDA_FN(Logit, 1, static_cast<T>(::log(a / (T(1) - a))))
 // Within [eps, 1 - eps]; 1 less the upper bound is eps again.
 AT_CUDA_FN(LogitClamped, 1,
-           static_cast<T>(::log(a < p[0] ? p[0] / (T(1) - p[0]) : a > T(1) - p[0] ? (T(1) - p[0]) / p[0] : a / (T(1) - a))))
+           static_cast<T>(::log(a<p[0] ? p[0] / (T(1) - p[0]) : a> T(1) - p[0] ? (T(1) - p[0]) / p[0]
+                                                                               : a / (T(1) - a))))
 
 // sin(pi x) / (pi x), the argument reduced before it is multiplied.
-KD_DEVICE double sinc_of(double x) {
+KD_DEVICE double sinc_of_real(double x) {
   if (x == 0) return 1;
   const double r = ::remainder(x, 2.0), near = ::fabs(r) <= 0.5 ? r : ::copysign(1.0, r) - r;
   return ::sin(3.14159265358979323846 * near) / (3.14159265358979323846 * x);
 }
-AT_CUDA_FN(Sinc, 1, static_cast<T>(sinc_of(a)))
+AT_CUDA_MATH(Sinc, sinc_of_real(a), sinc_of(z))
 
 AT_CUDA_FN(Fmod, 2, static_cast<T>(::fmod(a, b)))
 template <class T>
@@ -98,7 +120,7 @@ template <class T>
 KD_DEVICE T larger_with(T a, T b, T added) {
   return a == b && ::isinf(a) ? a : (a > b ? a : b) + added;
 }
-AT_CUDA_FN(LogAddExp, 2, larger_with(a, b, static_cast<T>(::log1p(::exp(-::fabs(a - b))))))
+AT_CUDA_MATH_2(LogAddExp, larger_with(a, b, static_cast<T>(::log1p(::exp(-::fabs(a - b))))), logaddexp_of(z, w))
 AT_CUDA_FN(LogAddExp2, 2, larger_with(a, b, static_cast<T>(::log1p(::exp2(-::fabs(a - b))) * T(kLog2E))))
 
 // Integers wrap; of a negative exponent only bases 1 and -1 give anything but 0. 0 ^ 0 = 1.
@@ -147,8 +169,8 @@ struct ComplexAngle {
 };
 AT_CUDA_FN(ComplexIsReal, 1, a.imag() == 0)
 
-AT_CUDA_FN(SigmoidBackward, 2, a * (T(1) - conjugate(b)) * conjugate(b))
-AT_CUDA_FN(TanhBackward, 2, a * (T(1) - conjugate(b) * conjugate(b)))
+AT_CUDA_FN(SigmoidBackward, 2, a*(T(1) - conjugate(b)) * conjugate(b))
+AT_CUDA_FN(TanhBackward, 2, a*(T(1) - conjugate(b) * conjugate(b)))
 
 template <class Fn>
 constexpr ElementKernels both() {
@@ -169,7 +191,7 @@ AT_CUDA_ELEMENT_OP(log, at::cuda::both<at::cuda::Log>())
 AT_CUDA_ELEMENT_OP(log2, at::cuda::both<at::cuda::Log2>())
 AT_CUDA_ELEMENT_OP(log10, at::cuda::both<at::cuda::Log10>())
 AT_CUDA_ELEMENT_OP(log1p, at::cuda::both<at::cuda::Log1p>())
-AT_CUDA_ELEMENT_OP(sqrt, at::cuda::both<at::cuda::Sqrt>())
+AT_CUDA_ELEMENT_OP(sqrt, at::cuda::with_lists(at::cuda::both<at::cuda::Sqrt>(), at::cuda::sqrt_lists))
 AT_CUDA_ELEMENT_OP(rsqrt, at::cuda::both<at::cuda::Rsqrt>())
 AT_CUDA_ELEMENT_OP(sin, at::cuda::both<at::cuda::Sin>())
 AT_CUDA_ELEMENT_OP(cos, at::cuda::both<at::cuda::Cos>())
@@ -178,24 +200,24 @@ AT_CUDA_ELEMENT_OP(sinh, at::cuda::both<at::cuda::Sinh>())
 AT_CUDA_ELEMENT_OP(cosh, at::cuda::both<at::cuda::Cosh>())
 AT_CUDA_ELEMENT_OP(tanh, at::cuda::both<at::cuda::Tanh>())
 AT_CUDA_ELEMENT_OP(sigmoid, at::cuda::both<at::cuda::Sigmoid>())
-AT_CUDA_ELEMENT_OP(asin, at::cuda::floating_kernels<at::cuda::Asin>())
-AT_CUDA_ELEMENT_OP(acos, at::cuda::floating_kernels<at::cuda::Acos>())
-AT_CUDA_ELEMENT_OP(atan, at::cuda::floating_kernels<at::cuda::Atan>())
-AT_CUDA_ELEMENT_OP(asinh, at::cuda::floating_kernels<at::cuda::Asinh>())
-AT_CUDA_ELEMENT_OP(acosh, at::cuda::floating_kernels<at::cuda::Acosh>())
-AT_CUDA_ELEMENT_OP(atanh, at::cuda::floating_kernels<at::cuda::Atanh>())
+AT_CUDA_ELEMENT_OP(asin, at::cuda::both<at::cuda::Asin>())
+AT_CUDA_ELEMENT_OP(acos, at::cuda::both<at::cuda::Acos>())
+AT_CUDA_ELEMENT_OP(atan, at::cuda::both<at::cuda::Atan>())
+AT_CUDA_ELEMENT_OP(asinh, at::cuda::both<at::cuda::Asinh>())
+AT_CUDA_ELEMENT_OP(acosh, at::cuda::both<at::cuda::Acosh>())
+AT_CUDA_ELEMENT_OP(atanh, at::cuda::both<at::cuda::Atanh>())
 AT_CUDA_ELEMENT_OP(erf, at::cuda::floating_kernels<at::cuda::Erf>())
 AT_CUDA_ELEMENT_OP(erfc, at::cuda::floating_kernels<at::cuda::Erfc>())
-AT_CUDA_ELEMENT_OP(sinc, at::cuda::floating_kernels<at::cuda::Sinc>())
+AT_CUDA_ELEMENT_OP(sinc, at::cuda::both<at::cuda::Sinc>())
 AT_CUDA_ELEMENT_OP(logit, at::cuda::floating_kernels<at::cuda::Logit>())
 AT_CUDA_ELEMENT_OP(logit_eps, at::cuda::floating_kernels<at::cuda::LogitClamped>())
 AT_CUDA_ELEMENT_OP(atan2, at::cuda::floating_kernels<at::cuda::Atan2>())
 AT_CUDA_ELEMENT_OP(hypot, at::cuda::floating_kernels<at::cuda::Hypot>())
-AT_CUDA_ELEMENT_OP(xlogy, at::cuda::floating_kernels<at::cuda::Xlogy>())
+AT_CUDA_ELEMENT_OP(xlogy, at::cuda::both<at::cuda::Xlogy>())
 AT_CUDA_ELEMENT_OP(fmod, at::cuda::floating_kernels<at::cuda::Fmod>())
 AT_CUDA_ELEMENT_OP(remainder, at::cuda::floating_kernels<at::cuda::Remainder>())
 AT_CUDA_ELEMENT_OP(floor_divide, at::cuda::floating_kernels<at::cuda::FloorDivide>())
-AT_CUDA_ELEMENT_OP(logaddexp, at::cuda::floating_kernels<at::cuda::LogAddExp>())
+AT_CUDA_ELEMENT_OP(logaddexp, at::cuda::both<at::cuda::LogAddExp>())
 AT_CUDA_ELEMENT_OP(logaddexp2, at::cuda::floating_kernels<at::cuda::LogAddExp2>())
 AT_CUDA_ELEMENT_OP(pow, at::cuda::with_integers<at::cuda::Pow>(at::cuda::both<at::cuda::Pow>()))
 AT_CUDA_ELEMENT_OP(complex_abs, at::cuda::of_complex<at::cuda::ComplexAbs>())

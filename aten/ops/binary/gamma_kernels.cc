@@ -6,10 +6,10 @@
 
 namespace at::native {
 
-void igamma_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void igamma_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("igamma", cpu::special::loops::lower_gamma, out.scalar_type(), nullptr, out, {self, other});
 }
-void igammac_cpu(const Tensor& self, const Tensor& other, Tensor& out) {
+void igammac_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   pointwise::run("igammac", cpu::special::loops::upper_gamma, out.scalar_type(), nullptr, out, {self, other});
 }
 

@@ -1,5 +1,5 @@
-// Operators of several arguments on lists of tensors; powers, reductions, copies. `on_cpu`: all tensors are on the CPU,
-// and no gradient is recorded.
+// Operators of several arguments on lists of tensors; powers, reductions, copies. `on_cpu`: all tensors are on the CPU, or on a
+// device for which the table names the function, and no gradient is recorded.
 #include <limits>
 #include <vector>
 
@@ -49,7 +49,7 @@ void check_scalar_tensor(const Tensor& t) {
 }
 // A 0-dim tensor as a number, where it counts as one: on the CPU, and of a dtype that does not decide.
 std::optional<Scalar> number_of(bool on_cpu, const Tensor& t, TensorList self) {
-  if (!on_cpu) return std::nullopt;
+  if (!on_cpu || !t.is_cpu()) return std::nullopt;
   for (const Tensor& s : self) {
     if (!s.defined() || pointwise::promoted_type({s, t}) != s.scalar_type()) return std::nullopt;
   }

@@ -8,6 +8,8 @@
 #include "aten/cpu/cast.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/streamed_rows.h"
+#include "aten/cuda/elementwise_call.h"
+#include "aten/cuda/foreach/list_call.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::foreach {
@@ -31,7 +33,7 @@ bool are_runs(std::initializer_list<TensorList> lists, bool one_dtype) {
       const Tensor& t = list[i];
       if (!t.defined()) return false;
       const Tensor& like = one_dtype ? first[0] : list[0];
-      if (t.scalar_type() != like.scalar_type()) return false;
+      if (t.scalar_type() != like.scalar_type() || t.device() != first[0].device()) return false;
       if (!is_run(t) || t.sizes() != first[i].sizes() || !same_layout(t, first[i])) return false;
     }
   }
@@ -170,6 +172,43 @@ void run(const Plan& plan) {
   });
 }
 
+// Runs the kernels `lists` over CUDA tensors, some fifty a launch; `values` and `parameters` hold one number or one for each tensor.
+void run_on_cuda(cuda::ListLauncher lists, TensorList out, std::initializer_list<Operand> operands,
+                 const std::vector<Number>& values, const std::vector<Number>& parameters) {
+  const ScalarType dtype = out[0].scalar_type();
+  cuda::ListCall call;
+  call.tensors = 0;
+  call.first_block[0] = 0;
+  const auto flush = [&] {
+    if (call.tensors > 0) lists(dtype, call);
+    call.tensors = 0;
+  };
+  const auto put = [](char* to, const std::vector<Number>& numbers, size_t i) {
+    if (!numbers.empty()) std::memcpy(to, numbers[numbers.size() == 1 ? 0 : i].bytes, 8);
+  };
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].numel() == 0) continue;
+    cuda::ListCall::Entry& entry = call.entries[call.tensors];
+    entry = {};
+    entry.out = out[i].mutable_data_ptr();
+    entry.numel = out[i].numel();
+    int k = 0;
+    for (const Operand& operand : operands) {
+      entry.inputs[k++] = operand.numbers().has_value() ? nullptr : operand.tensors()[i].const_data_ptr();
+    }
+    put(entry.number, values, i);
+    put(entry.parameter, parameters, i);
+    const auto blocks = static_cast<uint32_t>((entry.numel - 1) / cuda::kListChunk + 1);
+    call.first_block[call.tensors + 1] = call.first_block[call.tensors] + blocks;
+    if (++call.tensors == cuda::kListTensors || call.first_block[call.tensors] > 1u << 30) flush();
+  }
+  flush();
+}
+// Whether run_on_cuda() takes tensors of that dtype by that operator.
+bool cuda_takes(const cpu::ElementOp& op, ScalarType dtype) {
+  return op.cuda != nullptr && op.cuda->lists != nullptr && isFloatingType(dtype);
+}
+
 std::vector<int64_t> starts_of(TensorList tensors) {
   std::vector<int64_t> starts;
   starts.reserve(tensors.size() + 1);
@@ -198,6 +237,8 @@ bool pointwise(const cpu::ElementOp& op, std::initializer_list<Operand> operands
   const ScalarType dtype = first[0].scalar_type();
   if (dtype == ScalarType::Bool || isFloat8Type(dtype)) return false;
   const ScalarType compute = cpu::compute_type(dtype);
+  const bool on_cuda = first[0].is_cuda();
+  if (on_cuda && !cuda_takes(op, dtype)) return false;
   Plan plan;
   plan.loop = cpu::find_loop(op, dtype);
   if (plan.loop == nullptr) return false;
@@ -222,11 +263,15 @@ bool pointwise(const cpu::ElementOp& op, std::initializer_list<Operand> operands
   } else {
     results->reserve(count);
     for (const Tensor& t : first) {
-      results->push_back(t.is_contiguous() ? empty_contiguous(t.sizes(), dtype)
-                                           : empty_with_strides(t.sizes(), t.strides(), dtype));
+      results->push_back(t.is_contiguous() ? empty_contiguous(t.sizes(), dtype, t.device())
+                                           : empty_with_strides(t.sizes(), t.strides(), dtype, t.device()));
     }
   }
   const TensorList out = results == nullptr ? first : TensorList(*results);
+  if (on_cuda) {
+    run_on_cuda(op.cuda->lists, out, operands, values, parameters);
+    return true;
+  }
   plan.operands = 1 + static_cast<int>(operands.size());
   plan.has_number = numbers != nullptr;
   plan.compute_size = static_cast<int64_t>(elementSize(compute));

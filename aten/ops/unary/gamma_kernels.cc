@@ -25,13 +25,15 @@ TensorSpec mvlgamma_meta(const Tensor& self, int64_t p) {
   TORCH_CHECK(p <= 65536, "mvlgamma: expected p of at most 65536, but got ", p);
   return unary_float_real_meta(self);
 }
-void polygamma_cpu(int64_t n, const Tensor& self, Tensor& out) {
-  pointwise::run("polygamma", loops::polygamma, out.scalar_type(), &n, out, {self});
+void polygamma_kernel(int64_t n, const Tensor& self, Tensor& out) {
+  alignas(64) const int64_t context[8] = {n};
+  pointwise::run("polygamma", loops::polygamma, out.scalar_type(), context, out, {self});
 }
-void mvlgamma_cpu(const Tensor& self, int64_t p, Tensor& out) {
-  pointwise::run("mvlgamma", loops::mvlgamma, out.scalar_type(), &p, out, {self});
+void mvlgamma_kernel(const Tensor& self, int64_t p, Tensor& out) {
+  alignas(64) const int64_t context[8] = {p};
+  pointwise::run("mvlgamma", loops::mvlgamma, out.scalar_type(), context, out, {self});
 }
-void i0_cpu(const Tensor& self, Tensor& out) {
+void i0_kernel(const Tensor& self, Tensor& out) {
   pointwise::run("i0", loops::i0, out.scalar_type(), nullptr, out, {self});
 }
 

@@ -156,11 +156,11 @@ void rsqrt_kernel(const Tensor& self, Tensor& out) { run("rsqrt", cpu::loops::rs
 void sigmoid_kernel(const Tensor& self, Tensor& out) { run("sigmoid", cpu::loops::sigmoid, self, out); }
 void erf_kernel(const Tensor& self, Tensor& out) { run("erf", cpu::loops::erf, self, out); }
 void erfc_kernel(const Tensor& self, Tensor& out) { run("erfc", cpu::loops::erfc, self, out); }
-void erfinv_cpu(const Tensor& self, Tensor& out) { run("erfinv", cpu::loops::erfinv, self, out); }
+void erfinv_kernel(const Tensor& self, Tensor& out) { run("erfinv", cpu::loops::erfinv, self, out); }
 void sinc_kernel(const Tensor& self, Tensor& out) { run("sinc", cpu::loops::sinc, self, out); }
 void reciprocal_kernel(const Tensor& self, Tensor& out) { run("reciprocal", cpu::loops::reciprocal, self, out); }
-void lgamma_cpu(const Tensor& self, Tensor& out) { run("lgamma", cpu::loops::lgamma, self, out); }
-void digamma_cpu(const Tensor& self, Tensor& out) { run("digamma", cpu::loops::digamma, self, out); }
+void lgamma_kernel(const Tensor& self, Tensor& out) { run("lgamma", cpu::loops::lgamma, self, out); }
+void digamma_kernel(const Tensor& self, Tensor& out) { run("digamma", cpu::loops::digamma, self, out); }
 void ceil_kernel(const Tensor& self, Tensor& out) { run_rounding("ceil", cpu::loops::ceil, self, out); }
 void floor_kernel(const Tensor& self, Tensor& out) { run_rounding("floor", cpu::loops::floor, self, out); }
 void round_kernel(const Tensor& self, Tensor& out) { run_rounding("round", cpu::loops::round, self, out); }

@@ -1,0 +1,55 @@
+// A call of a fused optimizer step as its kernel gets it: the tensors' addresses are arguments of the kernel.
+#pragma once
+
+#include <cstdint>
+
+#include "c10/core/scalar_type.h"
+
+namespace at::cuda {
+
+/// A number that may lie in memory of the device, which nobody waits for: `value` where `data` is null.
+struct StepNumber {
+  const void* data = nullptr;
+  c10::ScalarType dtype = c10::ScalarType::Float;
+  double value = 0;
+};
+
+/// What steps are made of; each uses a part of it.
+struct StepOptions {
+  StepNumber lr;
+  StepNumber grad_scale;  // gradients are divided by it, in place
+  StepNumber found_inf;   // where it is not 0 nothing is done
+  bool scaled = false;
+  bool maximize = false;
+  bool decoupled = false;
+  bool nesterov = false;
+  bool first = false;
+  double beta1 = 0;  // sgd: momentum
+  double beta2 = 0;  // sgd: dampening; adagrad: lr_decay
+  double eps = 0;
+  double weight_decay = 0;
+};
+
+inline constexpr int kStepOperands = 5;
+inline constexpr int kStepTensors = 56;
+/// Elements that a block steps.
+inline constexpr int64_t kStepChunk = 16384;
+
+struct StepCall {
+  struct Entry {
+    void* data[kStepOperands];  // parameter, gradient, states; null where one is not used
+    int64_t numel;
+    StepNumber count;
+  };
+  StepOptions options;
+  int tensors;
+  uint32_t first_block[kStepTensors + 1];  // of a tensor
+  Entry entries[kStepTensors];
+};
+
+enum class StepKind { kSgd, kAdam, kAdagrad };
+
+/// Launches on all entries; `dtype`: of their elements, Float, Double, Half or BFloat16.
+void launch_step(StepKind kind, c10::ScalarType dtype, const char* name, const StepCall& call);
+
+}  // namespace at::cuda
