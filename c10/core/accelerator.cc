@@ -39,7 +39,10 @@ const Generator& getDefaultGenerator(c10::Device device) {
 std::optional<DeviceType> getAccelerator(bool checked) {
   if (c10::is_privateuse1_backend_registered()) return DeviceType::PrivateUse1;
   for (const DeviceType type : detail::kAccelerators) {
-    if (c10::impl::hasDeviceGuardImpl(type)) return type;
+    if (!c10::impl::hasDeviceGuardImpl(type)) continue;
+    // Plug-in devices need not say whether there is one.
+    const AcceleratorHooksInterface* hooks = detail::acceleratorHooks(type);
+    if (type == DeviceType::PrivateUse1 || hooks == nullptr || hooks->isAvailable()) return type;
   }
   TORCH_CHECK(!checked, "Cannot access accelerator device when none is available.");
   return std::nullopt;

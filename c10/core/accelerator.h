@@ -75,7 +75,8 @@ void registerAcceleratorHooks(c10::DeviceType type, const AcceleratorHooksInterf
 const Generator& getDefaultGenerator(c10::Device device);
 }  // namespace detail
 
-/// The type of device that is this program's accelerator: PrivateUse1 where a backend gave it a name, else the linked one.
+/// The type of device that is this program's accelerator: PrivateUse1 where a backend gave it a name, else the linked one
+/// that has a device.
 /// None: nothing, or c10::Error "Cannot access accelerator device when none is available." where `checked`.
 std::optional<c10::DeviceType> getAccelerator(bool checked = false);
 /// Whether devices of this type are accelerators at all.

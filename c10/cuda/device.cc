@@ -82,7 +82,7 @@ cudaError_t GetDevice(DeviceIndex* device) {
 }
 
 cudaError_t SetDevice(DeviceIndex device, bool force) {
-  TORCH_CHECK(device >= 0, "device id must be non-negative, got ", static_cast<int>(device));
+  TORCH_CHECK(device >= 0, "a device's index is not negative, got ", static_cast<int>(device));
   int current = -1;
   if (!force) {
     const cudaError_t status = cudaGetDevice(&current);
@@ -94,7 +94,7 @@ cudaError_t SetDevice(DeviceIndex device, bool force) {
 }
 
 cudaError_t MaybeSetDevice(DeviceIndex device) {
-  TORCH_CHECK(device >= 0, "device id must be non-negative, got ", static_cast<int>(device));
+  TORCH_CHECK(device >= 0, "a device's index is not negative, got ", static_cast<int>(device));
   int current = -1;
   const cudaError_t status = cudaGetDevice(&current);
   if (status != cudaSuccess) return status;
@@ -271,7 +271,7 @@ c10::Device getDeviceFromPtr(const void* data) {
   cudaPointerAttributes attributes{};
   C10_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
   TORCH_CHECK(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged,
-              "The specified pointer resides on host memory and is not registered with any CUDA device.");
+              "getDeviceFromPtr: the pointer is of the host's memory, not of a CUDA device");
   return {c10::kCUDA, static_cast<DeviceIndex>(attributes.device)};
 }
 

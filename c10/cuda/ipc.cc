@@ -68,7 +68,7 @@ class SharedCount {
 // Memory that receivers may still use.
 struct Sent {
   DataPtr data;
-  at::cuda::CUDAEvent ready;  // a receiver may open it as late as that
+  CUDAEvent ready;  // a receiver may open it as late as that
   SharedCount receivers;
 };
 struct SentList {
@@ -103,6 +103,14 @@ struct Received {
   DeviceIndex device;
 };
 
+DeviceIndex find_device(const cudaUUID_t& uuid) {
+  const DeviceIndex count = device_count_ensure_non_zero();
+  for (DeviceIndex device = 0; device < count; ++device) {
+    if (std::memcmp(&at::cuda::getDeviceProperties(device)->uuid, &uuid, sizeof(uuid)) == 0) return device;
+  }
+  TORCH_CHECK(false, "IPC: this process does not have the device that the memory is on");
+}
+
 void release(void* context) {
   const std::unique_ptr<Received> received(static_cast<Received*>(context));
   const ReleaseGuard guard(received->device);
@@ -127,12 +135,12 @@ MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream
   MemoryHandle handle{};
   handle.offset = offset;
   handle.bytes = bytes;
-  handle.device = data.device().index();
-  at::cuda::CUDAEvent ready(cudaEventDisableTiming | cudaEventInterprocess);
+  handle.device = at::cuda::getDeviceProperties(stream.device_index())->uuid;
+  CUDAEvent ready(cudaEventDisableTiming | cudaEventInterprocess);
   ready.record(stream);
   ready.ipc_handle(&handle.ready);
   {
-    const CUDAGuard guard(handle.device);
+    const CUDAGuard guard(stream.device_index());
     C10_CUDA_CHECK(cudaIpcGetMemHandle(&handle.memory, const_cast<void*>(base)));
   }
   // Processes of other containers may have this one's number and see the same names.
@@ -151,13 +159,14 @@ MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream
 DataPtr receive(const MemoryHandle& handle) {
   TORCH_CHECK(handle.receivers[sizeof(handle.receivers) - 1] == '\0' && handle.offset >= 0,
               "IPC: this is no handle of memory");
-  const CUDAStream stream = getCurrentCUDAStream(handle.device);
-  const at::cuda::CUDAEvent ready(handle.device, &handle.ready);
-  auto received = std::make_unique<Received>(Received{open_memory(handle.device, handle.memory),
-                                                      SharedCount(handle.receivers, /*create=*/false), handle.device});
+  const DeviceIndex device = find_device(handle.device);
+  const CUDAStream stream = getCurrentCUDAStream(device);
+  const CUDAEvent ready(device, &handle.ready);
+  auto received = std::make_unique<Received>(
+      Received{open_memory(device, handle.memory), SharedCount(handle.receivers, /*create=*/false), device});
   ready.block(stream);
   void* data = static_cast<char*>(received->memory.get()) + handle.offset;
-  return {data, received.release(), &release, Device(DeviceType::CUDA, handle.device)};
+  return {data, received.release(), &release, Device(DeviceType::CUDA, device)};
 }
 
 size_t collect() {

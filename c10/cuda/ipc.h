@@ -26,15 +26,16 @@ struct MemoryHandle {
   int64_t offset;  // of the data in what `memory` opens
   uint64_t bytes;
   char receivers[48];  // the name of the memory that counts them
-  DeviceIndex device;
+  cudaUUID_t device;   // processes number devices as their environment says
 };
 
 /// Gives the device memory of `data`, `bytes` long, to `receivers` other processes, who wait for the work that `stream`
 /// has now. `base` is the start of what cudaMalloc gave and the data lie in. Takes `data` over.
 MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream& stream, int receivers = 1);
 
-/// The memory of a handle, on its device. The current stream of that device waits until the data are there; what other
-/// streams do with them comes behind that. Released, the DataPtr waits for the current stream and lets the memory go.
+/// The memory of a handle, on its device; throws c10::Error where this process does not have that. The current stream
+/// of that device waits until the data are there; what other streams do with them comes behind that. Released, the
+/// DataPtr waits for the current stream and lets the memory go.
 DataPtr receive(const MemoryHandle& handle);
 
 /// Gives back what all receivers have let go, and says how many pieces of memory others still have.

@@ -67,7 +67,9 @@ TEST(Ipc, SendsMemoryAndKeepsItUntilItIsLetGo) {
     const ipc::MemoryHandle handle = ipc::send(std::move(part), base, 4096, stream, /*receivers=*/2);
     EXPECT_EQ(handle.offset, 4096);
     EXPECT_EQ(handle.bytes, 4096u);
-    EXPECT_EQ(handle.device, device);
+    ipc::MemoryHandle elsewhere = handle;
+    elsewhere.device.bytes[0] ^= 1;
+    EXPECT_THROW(ipc::receive(elsewhere), Error);
     DataPtr first = ipc::receive(handle), second = ipc::receive(handle);
     EXPECT_EQ(first.device(), Device(kCUDA, device));
     EXPECT_EQ(first.get(), second.get()) << "what is open is not opened again";

@@ -48,6 +48,23 @@ TEST(CudaRegistration, MakesCudaTheAccelerator) {
   });
 }
 
+#ifdef KD_CUDA_ON_HOST
+TEST(CudaRegistration, IsNoAcceleratorWithoutADevice) {
+  testing::in_own_process([] {
+    cuda_standin::reset({.devices = 0});
+    EXPECT_EQ(at::getAccelerator(), std::nullopt);
+    EXPECT_EQ(message_of([] { at::getAccelerator(true); }), "Cannot access accelerator device when none is available.");
+    EXPECT_EQ(at::accelerator::deviceCount(), 0);
+    EXPECT_FALSE(torch::cuda::is_available() || torch::cuda::is_initialized());
+    EXPECT_EQ(message_of([] { torch::cuda::init(); }), "No CUDA GPUs are available");
+    EXPECT_EQ(message_of([] { at::detail::acceleratorHooks(kCUDA)->init(); }), "No CUDA GPUs are available");
+    EXPECT_EQ(message_of([] { at::cuda::HostAlloc(1); }), "No CUDA GPUs are available");
+    int on_stack = 0;
+    EXPECT_FALSE(at::detail::acceleratorHooks(kCUDA)->isPinnedPtr(&on_stack));
+  });
+}
+#endif
+
 TEST(CudaRegistration, HasHooks) {
   in_all_orders([] {
     const at::AcceleratorHooksInterface* hooks = at::detail::acceleratorHooks(kCUDA);
