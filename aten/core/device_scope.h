@@ -10,8 +10,8 @@
 
 namespace at {
 
-/// Makes the device of the first argument that is not on the CPU the calling thread's current one until the end of the scope.
-/// Arguments are tensors, lists of tensors, and the options of a tensor to be made.
+/// Makes the device of the first argument that is not on the CPU the calling thread's current one until the end of the
+/// scope. Arguments are tensors, lists of tensors, and the options of a tensor to be made.
 class DeviceScope {
  public:
   template <class... Arguments>

@@ -21,18 +21,21 @@ inline constexpr bool kIsComplex<c10::complex<T>> = true;
 template <class T>
 inline constexpr bool kIsSmallFloat = !std::is_arithmetic_v<T> && !kIsComplex<T>;
 
-/// The C++ conversion, by way of float for the small floating-point types; complex to real drops the imaginary part, and a number is
-/// true as a bool where it is not 0.
+/// The C++ conversion, by way of float for the small floating-point types; complex to real drops the imaginary part,
+/// and a number is true as a bool where it is not 0.
 template <class To, class From>
 KD_DEVICE To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
     return value;
   } else if constexpr (kIsComplex<From> && kIsComplex<To>) {
     using Part = decltype(To().real());
-    return To(static_cast<Part>(static_cast<double>(value.real())), static_cast<Part>(static_cast<double>(value.imag())));
+    return To(static_cast<Part>(static_cast<double>(value.real())),
+              static_cast<Part>(static_cast<double>(value.imag())));
   } else if constexpr (kIsComplex<From>) {
-    if constexpr (std::is_same_v<To, bool>) return value.real() != 0 || value.imag() != 0;
-    else return convert<To>(value.real());
+    if constexpr (std::is_same_v<To, bool>)
+      return value.real() != 0 || value.imag() != 0;
+    else
+      return convert<To>(value.real());
   } else if constexpr (kIsComplex<To>) {
     return To(convert<decltype(To().real())>(value), 0);
   } else if constexpr (std::is_same_v<To, bool>) {
@@ -48,34 +51,36 @@ KD_DEVICE To convert(From value) {
   }
 }
 
-#define AT_CUDA_DTYPES(X)              \
-  X(Byte, uint8_t)                     \
-  X(Char, int8_t)                      \
-  X(Short, int16_t)                    \
-  X(Int, int32_t)                      \
-  X(Long, int64_t)                     \
-  X(Half, Half)                        \
-  X(Float, float)                      \
-  X(Double, double)                    \
-  X(ComplexHalf, c10::complex<Half>)   \
-  X(ComplexFloat, c10::complex<float>) \
-  X(ComplexDouble, c10::complex<double>) \
-  X(Bool, bool)                        \
-  X(BFloat16, BFloat16)                \
-  X(UInt16, uint16_t)                  \
-  X(UInt32, uint32_t)                  \
-  X(UInt64, uint64_t)                  \
-  X(Float8_e5m2, c10::Float8_e5m2)          \
-  X(Float8_e4m3fn, c10::Float8_e4m3fn)      \
-  X(Float8_e5m2fnuz, c10::Float8_e5m2fnuz)  \
-  X(Float8_e4m3fnuz, c10::Float8_e4m3fnuz)  \
+#define AT_CUDA_DTYPES(X)                  \
+  X(Byte, uint8_t)                         \
+  X(Char, int8_t)                          \
+  X(Short, int16_t)                        \
+  X(Int, int32_t)                          \
+  X(Long, int64_t)                         \
+  X(Half, Half)                            \
+  X(Float, float)                          \
+  X(Double, double)                        \
+  X(ComplexHalf, c10::complex<Half>)       \
+  X(ComplexFloat, c10::complex<float>)     \
+  X(ComplexDouble, c10::complex<double>)   \
+  X(Bool, bool)                            \
+  X(BFloat16, BFloat16)                    \
+  X(UInt16, uint16_t)                      \
+  X(UInt32, uint32_t)                      \
+  X(UInt64, uint64_t)                      \
+  X(Float8_e5m2, c10::Float8_e5m2)         \
+  X(Float8_e4m3fn, c10::Float8_e4m3fn)     \
+  X(Float8_e5m2fnuz, c10::Float8_e5m2fnuz) \
+  X(Float8_e4m3fnuz, c10::Float8_e4m3fnuz) \
   X(Float8_e8m0fnu, c10::Float8_e8m0fnu)
 
 /// The element at `address`. Any byte but 0 is a true bool.
 template <class T>
 KD_DEVICE T load(const void* address) {
-  if constexpr (std::is_same_v<T, bool>) return *static_cast<const uint8_t*>(address) != 0;
-  else return *static_cast<const T*>(address);
+  if constexpr (std::is_same_v<T, bool>)
+    return *static_cast<const uint8_t*>(address) != 0;
+  else
+    return *static_cast<const T*>(address);
 }
 template <class Compute>
 KD_DEVICE Compute load_as(const void* address, ScalarType dtype) {
@@ -85,20 +90,22 @@ KD_DEVICE Compute load_as(const void* address, ScalarType dtype) {
     return convert<Compute>(load<type>(address));
     AT_CUDA_DTYPES(AT_CUDA_LOAD)
 #undef AT_CUDA_LOAD
-    default: return Compute();
+    default:
+      return Compute();
   }
 }
 
 template <class From>
 KD_DEVICE void store_as(void* address, ScalarType dtype, From value) {
   switch (dtype) {
-#define AT_CUDA_STORE(name, type)                            \
-  case ScalarType::name:                                     \
+#define AT_CUDA_STORE(name, type)                        \
+  case ScalarType::name:                                 \
     *static_cast<type*>(address) = convert<type>(value); \
     return;
     AT_CUDA_DTYPES(AT_CUDA_STORE)
 #undef AT_CUDA_STORE
-    default: return;
+    default:
+      return;
   }
 }
 

@@ -8,12 +8,12 @@
 #include "aten/cuda/elementwise.h"
 #include "aten/ops/copy/kernels.h"
 #include "aten/ops/copy/ops.h"
+#include "c10/core/device_guard.h"
 #include "c10/cuda/event.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/host_allocator.h"
 #include "c10/cuda/peer_access.h"
 #include "c10/cuda/stream.h"
-#include "c10/core/device_guard.h"
 
 namespace at {
 namespace cuda {
@@ -24,10 +24,14 @@ using c10::cuda::CUDAStream;
 // The type that elements of a dtype pass through on their way to another.
 ScalarType type_between(ScalarType dtype) {
   switch (dtype) {
-    case ScalarType::Double: return ScalarType::Double;
-    case ScalarType::UInt64: return ScalarType::UInt64;
-    case ScalarType::ComplexDouble: return ScalarType::ComplexDouble;
-    default: break;
+    case ScalarType::Double:
+      return ScalarType::Double;
+    case ScalarType::UInt64:
+      return ScalarType::UInt64;
+    case ScalarType::ComplexDouble:
+      return ScalarType::ComplexDouble;
+    default:
+      break;
   }
   if (isComplexType(dtype)) return ScalarType::ComplexFloat;
   return isIntegralType(dtype, /*includeBool=*/true) ? ScalarType::Long : ScalarType::Float;
@@ -44,7 +48,8 @@ Tensor contiguous_on(Device device, const Tensor& like, ScalarType dtype) {
 }
 
 void copy_bytes(const Tensor& dst, const Tensor& src, CUDAStream stream) {
-  C10_CUDA_CHECK(cudaMemcpyAsync(dst.mutable_data_ptr(), src.const_data_ptr(), src.nbytes(), cudaMemcpyDefault, stream));
+  C10_CUDA_CHECK(
+      cudaMemcpyAsync(dst.mutable_data_ptr(), src.const_data_ptr(), src.nbytes(), cudaMemcpyDefault, stream));
 }
 
 // Elements of one device.
@@ -69,8 +74,8 @@ void copy_between_devices(const Tensor& dst, const Tensor& src) {
     writable.record(to);
     writable.block(from);
   }
-  C10_CUDA_CHECK(cudaMemcpyPeerAsync(target.mutable_data_ptr(), dst.device().index(), block.const_data_ptr(), src.device().index(),
-                                     block.nbytes(), from));
+  C10_CUDA_CHECK(cudaMemcpyPeerAsync(target.mutable_data_ptr(), dst.device().index(), block.const_data_ptr(),
+                                     src.device().index(), block.nbytes(), from));
   CUDAEvent copied;
   copied.record(from);
   copied.block(to);

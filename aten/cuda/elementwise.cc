@@ -14,19 +14,27 @@ constexpr int64_t kMostElements = (int64_t{1} << 31) - 1;
 
 ElementLauncher launcher_for(const ElementKernels& kernels, ScalarType compute) {
   switch (compute) {
-    case ScalarType::Float: return kernels.float32;
-    case ScalarType::Double: return kernels.float64;
-    case ScalarType::Int: return kernels.int32;
-    case ScalarType::Long: return kernels.int64;
-    case ScalarType::ComplexFloat: return kernels.complex64;
-    case ScalarType::ComplexDouble: return kernels.complex128;
-    case ScalarType::UInt64: return kernels.uint64;
-    default: return nullptr;
+    case ScalarType::Float:
+      return kernels.float32;
+    case ScalarType::Double:
+      return kernels.float64;
+    case ScalarType::Int:
+      return kernels.int32;
+    case ScalarType::Long:
+      return kernels.int64;
+    case ScalarType::ComplexFloat:
+      return kernels.complex64;
+    case ScalarType::ComplexDouble:
+      return kernels.complex128;
+    case ScalarType::UInt64:
+      return kernels.uint64;
+    default:
+      return nullptr;
   }
 }
 
-// Launches on the elements of `call` in the dimensions below `dims`, which may be too many for one launch; sizes[dims - 1] and below are
-// those of the call.
+// Launches on the elements of `call` in the dimensions below `dims`, which may be too many for one launch; sizes[dims -
+// 1] and below are those of the call.
 void launch_parts(ElementLauncher launcher, ElementwiseCall& call, const int64_t* sizes, int dims, int64_t numel) {
   if (numel <= kMostElements) {
     call.dims = dims;
@@ -45,14 +53,16 @@ void launch_parts(ElementLauncher launcher, ElementwiseCall& call, const int64_t
   for (int64_t begin = 0; begin < sizes[outer]; begin += together) {
     part_sizes[outer] = std::min(together, sizes[outer] - begin);
     for (int k = 0; k <= call.inputs; ++k) {
-      if (call.operands[k].data != nullptr) part.operands[k].data = call.operands[k].data + begin * call.operands[k].strides[outer];
+      if (call.operands[k].data != nullptr)
+        part.operands[k].data = call.operands[k].data + begin * call.operands[k].strides[outer];
     }
     launch_parts(launcher, part, part_sizes, inner > kMostElements ? outer : dims, inner * part_sizes[outer]);
   }
 }
 
 // A loop nest of the operands that are tensors.
-void run(const char* name, ElementLauncher launcher, ElementwiseCall& call, const cpu::Operand* tensors, const int* places, int count) {
+void run(const char* name, ElementLauncher launcher, ElementwiseCall& call, const cpu::Operand* tensors,
+         const int* places, int count) {
   const cpu::LoopNest nest(tensors, count);
   TORCH_CHECK(nest.dim() <= kMaxElementwiseDims, name, ": CUDA tensors of this layout leave ", nest.dim(),
               " dimensions when neighbours are merged; at most ", kMaxElementwiseDims, " are supported");
@@ -80,10 +90,11 @@ FastDivisor::FastDivisor(uint32_t by) : divisor(by) {
   multiplier = static_cast<uint32_t>((uint64_t{1} << 32) * ((uint64_t{1} << shift) - by) / by + 1);
 }
 
-void elementwise(const char* name, const ElementKernels& kernels, ScalarType compute, const void* params, const TensorBase& out,
-                 pointwise::Inputs inputs) {
+void elementwise(const char* name, const ElementKernels& kernels, ScalarType compute, const void* params,
+                 const TensorBase& out, pointwise::Inputs inputs) {
   const ElementLauncher launcher = launcher_for(kernels, compute);
-  TORCH_CHECK_NOT_IMPLEMENTED(launcher != nullptr, "\"", name, "\" not implemented for '", compute, "' on CUDA tensors");
+  TORCH_CHECK_NOT_IMPLEMENTED(launcher != nullptr, "\"", name, "\" not implemented for '", compute,
+                              "' on CUDA tensors");
   if (out.numel() == 0) return;
   TORCH_INTERNAL_ASSERT(inputs.size() <= kMaxElementwiseInputs);
   ElementwiseCall call{};
@@ -99,7 +110,8 @@ void elementwise(const char* name, const ElementKernels& kernels, ScalarType com
   for (const pointwise::Input& in : inputs) {
     const TensorBase* t = in.tensor();
     if (t == nullptr || t->is_cpu()) {
-      TORCH_CHECK(t == nullptr || t->numel() == 1, name, ": of CPU tensors only those of one element go with CUDA tensors");
+      TORCH_CHECK(t == nullptr || t->numel() == 1, name,
+                  ": of CPU tensors only those of one element go with CUDA tensors");
       const Scalar number = t == nullptr ? in.number() : pointwise::load_element(t->const_data_ptr(), t->scalar_type());
       const pointwise::Params stored(compute, {number});
       std::memcpy(call.numbers[place - 1], stored.get(), 16);

@@ -24,10 +24,15 @@ KD_DEVICE uint32_t divide(uint32_t n, const FastDivisor& by) {
 // Operands that are all contiguous and hold `Stored`, or are numbers: vectors of up to 16 bytes a thread.
 template <class Fn, class Compute, class Stored, class Out, int kLanes>
 __global__ void elementwise_vectors(const __grid_constant__ ElementwiseCall call) {
-  struct alignas(sizeof(Stored) * kLanes) Vector { Stored v[kLanes]; };
-  struct alignas(sizeof(Out) * kLanes) OutVector { Out v[kLanes]; };
+  struct alignas(sizeof(Stored) * kLanes) Vector {
+    Stored v[kLanes];
+  };
+  struct alignas(sizeof(Out) * kLanes) OutVector {
+    Out v[kLanes];
+  };
   const auto* params = reinterpret_cast<const Compute*>(call.params);
-  const uint32_t step = gridDim.x * blockDim.x, first = blockIdx.x * blockDim.x + threadIdx.x, vectors = call.numel / kLanes;
+  const uint32_t step = gridDim.x * blockDim.x, first = blockIdx.x * blockDim.x + threadIdx.x,
+                 vectors = call.numel / kLanes;
   auto* out = reinterpret_cast<Out*>(call.operands[0].data);
   for (uint32_t i = first; i < vectors; i += step) {
     Compute in[kLanes][Fn::kInputs];
@@ -111,8 +116,8 @@ void launch_elementwise(const ElementwiseCall& call) {
     if (launch_vectors<Fn, float, Half, OfHalf>(call) || launch_vectors<Fn, float, BFloat16, OfBFloat16>(call)) return;
   }
   if (launch_vectors<Fn, Compute, Compute, Result>(call)) return;
-  c10::cuda::launch_or_throw(call.name, elementwise_strided<Fn, Compute>, shape_for(call.numel, 1, c10::cuda::getCurrentCUDAStream()),
-                             call);
+  c10::cuda::launch_or_throw(call.name, elementwise_strided<Fn, Compute>,
+                             shape_for(call.numel, 1, c10::cuda::getCurrentCUDAStream()), call);
 }
 
 /// The kernels of one function.
@@ -154,8 +159,8 @@ constexpr ElementKernels integer_kernels() {
 }  // namespace at::cuda
 
 /// Defines the kernels of the CPU's operator of that name (aten/cpu/loops/loops.h).
-#define AT_CUDA_ELEMENT_OP(name, ...)                         \
-  namespace at::cpu::loops::on_cuda {                         \
-  extern const ::at::cuda::ElementKernels name;               \
+#define AT_CUDA_ELEMENT_OP(name, ...)                            \
+  namespace at::cpu::loops::on_cuda {                            \
+  extern const ::at::cuda::ElementKernels name;                  \
   constinit const ::at::cuda::ElementKernels name = __VA_ARGS__; \
   }

@@ -12,7 +12,8 @@ using c10::ScalarType;
 inline constexpr int kMaxElementwiseInputs = 4;
 inline constexpr int kMaxElementwiseDims = 12;
 
-/// Division of 32-bit numbers by one that is known before the kernel runs: a product and a shift (Granlund and Montgomery 1994).
+/// Division of 32-bit numbers by one that is known before the kernel runs: a product and a shift (Granlund and
+/// Montgomery 1994).
 struct FastDivisor {
   FastDivisor() = default;
   explicit FastDivisor(uint32_t by);
@@ -27,7 +28,7 @@ struct ElementwiseCall {
   struct Operand {
     char* data;  // null: the number in `numbers`
     ScalarType dtype;
-    bool contiguous;  // element i lies at i * its size
+    bool contiguous;                       // element i lies at i * its size
     int64_t strides[kMaxElementwiseDims];  // in bytes
   };
 
@@ -37,7 +38,7 @@ struct ElementwiseCall {
   int inputs;
   ScalarType compute;
   FastDivisor sizes[kMaxElementwiseDims];
-  Operand operands[1 + kMaxElementwiseInputs];  // the output first
+  Operand operands[1 + kMaxElementwiseInputs];          // the output first
   alignas(16) char numbers[kMaxElementwiseInputs][16];  // in the compute type
   alignas(16) char params[64];
 };
@@ -46,8 +47,8 @@ using ElementLauncher = void (*)(const ElementwiseCall& call);
 
 struct ListCall;
 
-/// An operator's kernels by compute type, as cpu::ElementOp has its loops; what is missing is not defined for that type. A kernel takes
-/// operands of any layout and dtype.
+/// An operator's kernels by compute type, as cpu::ElementOp has its loops; what is missing is not defined for that
+/// type. A kernel takes operands of any layout and dtype.
 struct ElementKernels {
   ElementLauncher float32 = nullptr;
   ElementLauncher float64 = nullptr;

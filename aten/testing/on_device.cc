@@ -28,7 +28,9 @@ void on_the_tests_device(const c10::OperatorHandle& op, torch::jit::Stack* stack
   op.callBoxed(stack);
 }
 
-TORCH_LIBRARY_IMPL(_, Tracer, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_tests_device>()); }
+TORCH_LIBRARY_IMPL(_, Tracer, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_tests_device>());
+}
 
 }  // namespace
 

@@ -18,12 +18,29 @@ AT_CUDA_FN(LogicalNot, 1, !truth(a))
 // A property of a number, which a complex one has where a part has it, or where both have it.
 template <class T, class Property>
 KD_DEVICE bool of_any_part(T a, Property property) {
-  if constexpr (kIsComplex<T>) return property(a.real()) || property(a.imag());
-  else return property(a);
+  if constexpr (kIsComplex<T>)
+    return property(a.real()) || property(a.imag());
+  else
+    return property(a);
 }
-struct Nan { template <class T> KD_DEVICE bool operator()(T a) const { return a != a; } };
-struct Infinite { template <class T> KD_DEVICE bool operator()(T a) const { return a == T(INFINITY) || a == T(-INFINITY); } };
-struct NotFinite { template <class T> KD_DEVICE bool operator()(T a) const { return !(a - a == T(0)); } };
+struct Nan {
+  template <class T>
+  KD_DEVICE bool operator()(T a) const {
+    return a != a;
+  }
+};
+struct Infinite {
+  template <class T>
+  KD_DEVICE bool operator()(T a) const {
+    return a == T(INFINITY) || a == T(-INFINITY);
+  }
+};
+struct NotFinite {
+  template <class T>
+  KD_DEVICE bool operator()(T a) const {
+    return !(a - a == T(0));
+  }
+};
 AT_CUDA_FN(IsNan, 1, of_any_part(a, Nan()))
 AT_CUDA_FN(IsInf, 1, of_any_part(a, Infinite()))
 AT_CUDA_FN(IsFinite, 1, !of_any_part(a, NotFinite()))
@@ -33,8 +50,10 @@ struct SignBit {
   static constexpr int kInputs = 1;
   template <class T>
   static KD_DEVICE bool run(const T* in, const T*) {
-    if constexpr (std::is_integral_v<T>) return *in < 0;
-    else return ::copysign(T(1), *in) < 0;
+    if constexpr (std::is_integral_v<T>)
+      return *in < 0;
+    else
+      return ::copysign(T(1), *in) < 0;
   }
 };
 

@@ -39,21 +39,23 @@ KD_DEVICE T at_most(T value, T high) {
 
 template <class T>
 KD_DEVICE T conjugate(T value) {
-  if constexpr (kIsComplex<T>) return T(value.real(), -value.imag());
-  else return value;
+  if constexpr (kIsComplex<T>)
+    return T(value.real(), -value.imag());
+  else
+    return value;
 }
 
 /// A function of one, two or three elements, `a`, `b` and `c`, and the parameters `p`, by one expression.
-#define AT_CUDA_FN(name, inputs, ...)                               \
-  struct name {                                                     \
-    static constexpr int kInputs = inputs;                          \
-    template <class T>                                              \
-    static KD_DEVICE auto run(const T* in, const T* p) {            \
-      [[maybe_unused]] const T a = in[0];                           \
-      [[maybe_unused]] const T b = in[inputs > 1 ? 1 : 0];          \
-      [[maybe_unused]] const T c = in[inputs > 2 ? 2 : 0];          \
-      return __VA_ARGS__;                                           \
-    }                                                               \
+#define AT_CUDA_FN(name, inputs, ...)                      \
+  struct name {                                            \
+    static constexpr int kInputs = inputs;                 \
+    template <class T>                                     \
+    static KD_DEVICE auto run(const T* in, const T* p) {   \
+      [[maybe_unused]] const T a = in[0];                  \
+      [[maybe_unused]] const T b = in[inputs > 1 ? 1 : 0]; \
+      [[maybe_unused]] const T c = in[inputs > 2 ? 2 : 0]; \
+      return __VA_ARGS__;                                  \
+    }                                                      \
   };
 
 }  // namespace at::cuda

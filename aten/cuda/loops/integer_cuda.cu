@@ -26,7 +26,7 @@ KD_DEVICE T remainder(T a, T b) {
 AT_CUDA_FN(FloorDivide, 2, floor_divide(a, b))
 AT_CUDA_FN(Remainder, 2, remainder(a, b))
 
-AT_CUDA_FN(And, 2, static_cast<T>(a & b))
+AT_CUDA_FN(And, 2, static_cast<T>(a& b))
 AT_CUDA_FN(Or, 2, static_cast<T>(a | b))
 AT_CUDA_FN(Xor, 2, static_cast<T>(a ^ b))
 
@@ -55,11 +55,11 @@ KD_DEVICE T greatest_divisor(T a, T b) {
 template <class T>
 KD_DEVICE T least_multiple(T a, T b) {
   const T divisor = greatest_divisor(a, b);
-  return divisor == 0 ? T(0) : static_cast<T>(magnitude(static_cast<T>(wrapping(static_cast<T>(a / divisor)) * wrapping(b))));
+  return divisor == 0 ? T(0)
+                      : static_cast<T>(magnitude(static_cast<T>(wrapping(static_cast<T>(a / divisor)) * wrapping(b))));
 }
 AT_CUDA_FN(Gcd, 2, greatest_divisor(a, b))
 AT_CUDA_FN(Lcm, 2, least_multiple(a, b))
-
 
 template <class Fn>
 constexpr ElementKernels kernels() {

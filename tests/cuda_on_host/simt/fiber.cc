@@ -76,7 +76,8 @@ void simt_fiber_begins() {
 }
 
 Fiber::Fiber(void (*entry)()) : entry_(entry) {
-  void* memory = mmap(nullptr, kStack + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, kStack + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   mprotect(memory, kPage, PROT_NONE);
   stack_ = static_cast<char*>(memory) + kPage;
@@ -130,7 +131,9 @@ bool Fiber::owns(const void* address) const {
   return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(stack_) < kStack;
 }
 
-Fiber* Fiber::active() { return g_active; }
+Fiber* Fiber::active() {
+  return g_active;
+}
 
 void Fiber::adopt_thread() {
 #ifndef __x86_64__
@@ -162,7 +165,9 @@ namespace {
 char g_block_begins, g_block_ends;  // by their addresses
 void* g_scheduler = nullptr;        // the context of what is not a kernel
 
-void change_context(void* to) { __tsan_switch_to_fiber(to, __tsan_switch_to_fiber_no_sync); }
+void change_context(void* to) {
+  __tsan_switch_to_fiber(to, __tsan_switch_to_fiber_no_sync);
+}
 
 }  // namespace
 
@@ -177,16 +182,24 @@ void RaceContext::end() {
   __tsan_destroy_fiber(context_);
   context_ = nullptr;
 }
-void RaceContext::leave() { change_context(g_scheduler); }
-void RaceContext::enter() { change_context(context_); }
+void RaceContext::leave() {
+  change_context(g_scheduler);
+}
+void RaceContext::enter() {
+  change_context(context_);
+}
 void RaceContext::abandon() {
   if (context_ == nullptr) return;
   enter();
   end();
   __tsan_acquire(&g_block_ends);
 }
-void RaceContext::release(const void* what) { __tsan_release(const_cast<void*>(what)); }
-void RaceContext::acquire(const void* what) { __tsan_acquire(const_cast<void*>(what)); }
+void RaceContext::release(const void* what) {
+  __tsan_release(const_cast<void*>(what));
+}
+void RaceContext::acquire(const void* what) {
+  __tsan_acquire(const_cast<void*>(what));
+}
 // Meanwhile the executor's own accesses, on stacks of the block's threads, are none of anybody's.
 void RaceContext::publish_block() {
   g_scheduler = __tsan_get_current_fiber();

@@ -69,14 +69,14 @@ class Fiber {
 // What TSan takes for a thread: one for every thread of a block, whatever stack it runs on. Nothing without TSan.
 class RaceContext {
  public:
-  void begin();                        // the thread's own code starts
-  void end();                          // and ends
-  void leave();                        // while others go on
+  void begin();  // the thread's own code starts
+  void end();    // and ends
+  void leave();  // while others go on
   void enter();
   void abandon();
-  void release(const void* what);      // what the thread did is seen by who acquires
+  void release(const void* what);  // what the thread did is seen by who acquires
   void acquire(const void* what);
-  static void publish_block();         // what was done before a block is seen by its threads
+  static void publish_block();  // what was done before a block is seen by its threads
   static void collect_block();
 
   // Accesses in its scope are none of the kernel's.

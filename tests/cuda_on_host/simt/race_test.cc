@@ -1,4 +1,5 @@
-// Accesses that nothing orders end a launch, and those that something orders do not, in any order of threads and blocks.
+// Accesses that nothing orders end a launch, and those that something orders do not, in any order of threads and
+// blocks.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,10 +27,14 @@ class Races : public testing::TestWithParam<int> {
 #endif
     before_ = simt::options();
     if (!before_.watch) GTEST_SKIP() << "a sanitizer looks in the executor's stead";
-    simt::options().order = GetParam() == 0 ? simt::Order::kForward : GetParam() == 1 ? simt::Order::kReverse : simt::Order::kRandom;
+    simt::options().order = GetParam() == 0   ? simt::Order::kForward
+                            : GetParam() == 1 ? simt::Order::kReverse
+                                              : simt::Order::kRandom;
     simt::options().seed = static_cast<uint64_t>(GetParam());
   }
-  void TearDown() override { simt::options() = before_; }
+  void TearDown() override {
+    simt::options() = before_;
+  }
 
   simt::Options before_;
 };
@@ -48,39 +53,42 @@ TEST_P(Races, AMissingBarrierIsFound) {
 
 TEST_P(Races, ABarrierOrders) {
   std::vector<int> out(64);
-  EXPECT_EQ(fault_of(4, 64, [&] {
-              __shared__ int values[64];
-              for (int turn = 0; turn < 3; ++turn) {
-                values[threadIdx.x] = turn;
-                __syncthreads();
-                if (blockIdx.x == 0) out[threadIdx.x] = values[63 - threadIdx.x];
-                __syncthreads();
-              }
-            }),
+  EXPECT_EQ(fault_of(4, 64,
+                     [&] {
+                       __shared__ int values[64];
+                       for (int turn = 0; turn < 3; ++turn) {
+                         values[threadIdx.x] = turn;
+                         __syncthreads();
+                         if (blockIdx.x == 0) out[threadIdx.x] = values[63 - threadIdx.x];
+                         __syncthreads();
+                       }
+                     }),
             "");
 }
 
 TEST_P(Races, AMissingSecondBarrierIsFound) {
   std::vector<int> out(64);
-  EXPECT_NE(fault_of(1, 64, [&] {
-              __shared__ int values[64];
-              for (int turn = 0; turn < 3; ++turn) {
-                values[threadIdx.x] = turn;
-                __syncthreads();
-                out[threadIdx.x] = values[63 - threadIdx.x];
-              }
-            }),
+  EXPECT_NE(fault_of(1, 64,
+                     [&] {
+                       __shared__ int values[64];
+                       for (int turn = 0; turn < 3; ++turn) {
+                         values[threadIdx.x] = turn;
+                         __syncthreads();
+                         out[threadIdx.x] = values[63 - threadIdx.x];
+                       }
+                     }),
             "");
 }
 
 TEST_P(Races, SyncwarpOrdersItsLanes) {
   std::vector<int> out(64);
-  EXPECT_EQ(fault_of(1, 64, [&] {
-              __shared__ int values[64];
-              values[threadIdx.x] = 1;
-              __syncwarp();
-              out[threadIdx.x] = values[threadIdx.x ^ 1];
-            }),
+  EXPECT_EQ(fault_of(1, 64,
+                     [&] {
+                       __shared__ int values[64];
+                       values[threadIdx.x] = 1;
+                       __syncwarp();
+                       out[threadIdx.x] = values[threadIdx.x ^ 1];
+                     }),
             "");
   const std::string fault = fault_of(1, 64, [&] {
     __shared__ int values[64];
@@ -93,25 +101,27 @@ TEST_P(Races, SyncwarpOrdersItsLanes) {
 
 TEST_P(Races, SyncwarpOrdersThroughAThirdLane) {
   int got = 0;
-  EXPECT_EQ(fault_of(1, 32, [&] {
-              __shared__ int value;
-              if (threadIdx.x == 0) value = 5;
-              if (threadIdx.x < 2) __syncwarp(3);
-              if (threadIdx.x == 1 || threadIdx.x == 2) __syncwarp(6);
-              if (threadIdx.x == 2) got = value;
-            }),
+  EXPECT_EQ(fault_of(1, 32,
+                     [&] {
+                       __shared__ int value;
+                       if (threadIdx.x == 0) value = 5;
+                       if (threadIdx.x < 2) __syncwarp(3);
+                       if (threadIdx.x == 1 || threadIdx.x == 2) __syncwarp(6);
+                       if (threadIdx.x == 2) got = value;
+                     }),
             "");
   EXPECT_EQ(got, 5);
 }
 
 TEST_P(Races, ShufflesOrderNothing) {
   std::vector<int> out(32);
-  EXPECT_NE(fault_of(1, 32, [&] {
-              __shared__ int values[32];
-              values[threadIdx.x] = 1;
-              __shfl_sync(kAll, 1, 0);
-              out[threadIdx.x] = values[threadIdx.x ^ 1];
-            }),
+  EXPECT_NE(fault_of(1, 32,
+                     [&] {
+                       __shared__ int values[32];
+                       values[threadIdx.x] = 1;
+                       __shfl_sync(kAll, 1, 0);
+                       out[threadIdx.x] = values[threadIdx.x ^ 1];
+                     }),
             "");
 }
 
@@ -126,10 +136,11 @@ TEST_P(Races, BlocksThatAddWithoutAtomicsAreFound) {
 TEST_P(Races, APlainReadBesideAtomicsIsFound) {
   int sum = 0;
   std::vector<int> seen(2);
-  EXPECT_NE(fault_of(2, 1, [&] {
-              atomicAdd(&sum, 1);
-              seen[blockIdx.x] = sum;
-            }),
+  EXPECT_NE(fault_of(2, 1,
+                     [&] {
+                       atomicAdd(&sum, 1);
+                       seen[blockIdx.x] = sum;
+                     }),
             "");
 }
 
@@ -164,27 +175,35 @@ TEST_P(Races, NeighbouringBytesAreTheirOwn) {
 TEST_P(Races, TwoThreadsThatWriteOnePlaceAreFound) {
   int place = 0;
   EXPECT_NE(fault_of(1, 2, [&] { place = static_cast<int>(threadIdx.x); }), "");
-  EXPECT_EQ(fault_of(1, 2, [&] { if (threadIdx.x == 0) place = 1; }), "");
+  EXPECT_EQ(fault_of(1, 2,
+                     [&] {
+                       if (threadIdx.x == 0) place = 1;
+                     }),
+            "");
 }
 
 TEST_P(Races, ReadersAreFoundByALaterWrite) {
   std::vector<int> out(64);
   int value = 3;
-  EXPECT_NE(fault_of(1, 64, [&] {
-              out[threadIdx.x] = value;
-              if (threadIdx.x == 17) value = 4;
-            }),
+  EXPECT_NE(fault_of(1, 64,
+                     [&] {
+                       out[threadIdx.x] = value;
+                       if (threadIdx.x == 17) value = 4;
+                     }),
             "");
-  EXPECT_EQ(fault_of(1, 64, [&] {
-              out[threadIdx.x] = value;
-              __syncthreads();
-              if (threadIdx.x == 17) value = 4;
-            }),
+  EXPECT_EQ(fault_of(1, 64,
+                     [&] {
+                       out[threadIdx.x] = value;
+                       __syncthreads();
+                       if (threadIdx.x == 17) value = 4;
+                     }),
             "");
 }
 
 TEST_P(Races, AlignedVectorsAreWatched) {
-  struct alignas(16) Four { float v[4]; };
+  struct alignas(16) Four {
+    float v[4];
+  };
   alignas(16) float data[8] = {};
   EXPECT_NE(fault_of(2, 1, [&] { simt::watch::store(data, sizeof(Four)); }), "");
 }

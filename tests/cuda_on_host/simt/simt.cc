@@ -81,19 +81,29 @@ std::unique_ptr<char[], FreeMemory> g_dynamic_shared;  // of exactly the launch'
 
 Fiber& fiber_for(GpuThread& thread);
 
-GpuThread& self() { return *static_cast<GpuThread*>(current); }
+GpuThread& self() {
+  return *static_cast<GpuThread*>(current);
+}
 
-std::string text(uint3 v) { return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")"; }
-std::string text(Site site) { return std::string(site.file_name()) + ":" + std::to_string(site.line()); }
-std::string text(const GpuThread& thread) { return "thread " + text(thread.index) + " of block " + text(block_index); }
-
+std::string text(uint3 v) {
+  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+}
+std::string text(Site site) {
+  return std::string(site.file_name()) + ":" + std::to_string(site.line());
+}
+std::string text(const GpuThread& thread) {
+  return "thread " + text(thread.index) + " of block " + text(block_index);
+}
 
 // The lane that goes on next, of those in `mask`.
 unsigned choose_lane(unsigned mask) {
   switch (options().order) {
-    case Order::kForward: return static_cast<unsigned>(__builtin_ctz(mask));
-    case Order::kReverse: return kWarp - 1 - static_cast<unsigned>(__builtin_clz(mask));
-    case Order::kRandom: break;
+    case Order::kForward:
+      return static_cast<unsigned>(__builtin_ctz(mask));
+    case Order::kReverse:
+      return kWarp - 1 - static_cast<unsigned>(__builtin_clz(mask));
+    case Order::kRandom:
+      break;
   }
   unsigned skip = static_cast<unsigned>(g.random() % static_cast<unsigned>(__builtin_popcount(mask)));
   while (skip-- > 0) mask &= mask - 1;
@@ -105,12 +115,14 @@ void report_deadlock() {
   int shown = 0;
   for (const GpuThread& t : g.threads) {
     if (t.state == State::kDone || shown++ == 4) continue;
-    who += " " + text(t) + " waits in " + (t.state == State::kAtBarrier ? "__syncthreads" : t.collective) + " at " + text(t.site) + ";";
+    who += " " + text(t) + " waits in " + (t.state == State::kAtBarrier ? "__syncthreads" : t.collective) + " at " +
+           text(t.site) + ";";
   }
   fail_launch("deadlock:" + who);
 }
 
-// The thread that goes on; null at the end of the block, and after a fault. The first warp of the order that can go on does.
+// The thread that goes on; null at the end of the block, and after a fault. The first warp of the order that can go on
+// does.
 GpuThread* next_thread() {
   if (g.failed || g.alive == 0) return nullptr;
   for (const unsigned w : g.warp_order) {
@@ -153,7 +165,8 @@ void run_kernel(GpuThread& thread) {
   if (g.at_barrier > 0 && g.at_barrier == g.alive) {
     for (const GpuThread& t : g.threads) {
       if (t.state != State::kAtBarrier) continue;
-      return fail_launch("the barrier at " + text(t.site) + " is not reached by all threads of the block: " + text(thread) + " has ended");
+      return fail_launch("the barrier at " + text(t.site) +
+                         " is not reached by all threads of the block: " + text(thread) + " has ended");
     }
   }
 }
@@ -306,8 +319,12 @@ const Kernel* find_kernel(const void* kernel) {
   return found != declared().end() ? &found->second : nullptr;
 }
 
-void* dynamic_shared() { return g_dynamic_shared.get(); }
-size_t dynamic_shared_bytes() { return g.grid->dynamic_shared; }
+void* dynamic_shared() {
+  return g_dynamic_shared.get();
+}
+size_t dynamic_shared_bytes() {
+  return g.grid->dynamic_shared;
+}
 
 void fault(const std::string& what, Site site) {
   watch::set_active(false);
@@ -331,15 +348,18 @@ int barrier(Barrier kind, int predicate, Site site) {
   return me.value;
 }
 
-void collective(const char* name, unsigned mask, const void* in, void* out, void (*resolve)(const Lanes&), bool orders_memory,
-                Site site) {
+void collective(const char* name, unsigned mask, const void* in, void* out, void (*resolve)(const Lanes&),
+                bool orders_memory, Site site) {
   watch::set_active(false);
   GpuThread& me = self();
   Warp& warp = g.warps[me.warp];
   GpuThread* lanes_of_warp = &g.threads[me.warp * kWarp];
-  if (!(mask >> me.lane & 1)) fault(std::string(name) + ": the calling lane " + std::to_string(me.lane) + " is not in its mask", site);
+  if (!(mask >> me.lane & 1))
+    fault(std::string(name) + ": the calling lane " + std::to_string(me.lane) + " is not in its mask", site);
   if (const unsigned gone = warp.gone & mask) {
-    fault(std::string(name) + ": lane " + std::to_string(__builtin_ctz(gone)) + " of the mask has ended or is not there", site);
+    fault(
+        std::string(name) + ": lane " + std::to_string(__builtin_ctz(gone)) + " of the mask has ended or is not there",
+        site);
   }
   me.collective = name;
   me.mask = mask;
@@ -355,8 +375,8 @@ void collective(const char* name, unsigned mask, const void* in, void* out, void
       const unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
       const GpuThread& other = lanes_of_warp[lane];
       if (other.mask != mask || std::strcmp(other.collective, name) != 0) {
-        fault(std::string(name) + " meets " + other.collective + " of lane " + std::to_string(lane) + " at " + text(other.site) +
-                  (other.mask != mask ? ", whose mask differs," : ""),
+        fault(std::string(name) + " meets " + other.collective + " of lane " + std::to_string(lane) + " at " +
+                  text(other.site) + (other.mask != mask ? ", whose mask differs," : ""),
               site);
       }
       lanes.in[lane] = other.in;
@@ -407,7 +427,8 @@ void run(const Grid& grid, const std::function<void()>& kernel) {
     uint64_t index = n;
     if (options().order == Order::kReverse) index = blocks - 1 - n;
     if (options().order == Order::kRandom) index = order[n];
-    block_index = {static_cast<unsigned>(index % grid.blocks.x), static_cast<unsigned>(index / grid.blocks.x % grid.blocks.y),
+    block_index = {static_cast<unsigned>(index % grid.blocks.x),
+                   static_cast<unsigned>(index / grid.blocks.x % grid.blocks.y),
                    static_cast<unsigned>(index / grid.blocks.x / grid.blocks.y)};
     run_block();
   }

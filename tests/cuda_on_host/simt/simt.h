@@ -1,6 +1,7 @@
-// A CUDA grid on the host. Every thread of a block is a fiber of the calling thread. A fiber runs until it waits at a barrier or in
-// a warp's collective, so lanes never move together by accident, and the scheduler lets one warp run as far as it can before the
-// next has a turn: a kernel that leans on lockstep, or forgets a barrier, meets the worst case.
+// A CUDA grid on the host. Every thread of a block is a fiber of the calling thread. A fiber runs until it waits at a
+// barrier or in a warp's collective, so lanes never move together by accident, and the scheduler lets one warp run as
+// far as it can before the next has a turn: a kernel that leans on lockstep, or forgets a barrier, meets the worst
+// case.
 //
 // Kernels see this through device.h, which stands in for what nvcc gives a source. The runtime's stand-in calls run().
 #pragma once
@@ -40,8 +41,8 @@ struct Statistics {
 };
 Statistics& statistics();
 
-// What a kernel did that a device does not allow or does not define; the text has the kernel, the thread, the block and the line. It
-// ends the launch.
+// What a kernel did that a device does not allow or does not define; the text has the kernel, the thread, the block and
+// the line. It ends the launch.
 struct KernelFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -60,8 +61,9 @@ struct Bounds {
   uintptr_t begin = 0, end = 0;
   bool is_known = false;
 };
-// Asked, by a runtime, for every page that a kernel touches outside its stack and shared memory; what is beyond the bounds ends the
-// launch, and so does an address that is neither known nor the program's own constant. Null: everything may be touched.
+// Asked, by a runtime, for every page that a kernel touches outside its stack and shared memory; what is beyond the
+// bounds ends the launch, and so does an address that is neither known nor the program's own constant. Null: everything
+// may be touched.
 void set_bounds_of(Bounds (*bounds_of)(const void* address));
 
 namespace watch {
@@ -91,11 +93,13 @@ void declare(const char* name, void (*kernel)(Params...)) {
   declare(reinterpret_cast<const void*>(kernel), name, [](const void* address, void** arguments) {
     const auto values = [&]<size_t... kIndex>(std::index_sequence<kIndex...>) {
       return std::tuple<std::decay_t<Params>...>(*static_cast<std::decay_t<Params>*>(arguments[kIndex])...);
-    }(std::index_sequence_for<Params...>{});
+    }
+    (std::index_sequence_for<Params...>{});
     BoundKernel bound;
     int index = 0;
     const auto note = [&](const auto& value) {
-      if constexpr (std::is_pointer_v<std::decay_t<decltype(value)>>) bound.pointers.push_back({index, static_cast<const void*>(value)});
+      if constexpr (std::is_pointer_v<std::decay_t<decltype(value)>>)
+        bound.pointers.push_back({index, static_cast<const void*>(value)});
       ++index;
     };
     std::apply([&](const auto&... value) { (note(value), ...); }, values);
@@ -125,19 +129,20 @@ size_t dynamic_shared_bytes();
 // Ends the launch with a KernelFault.
 [[noreturn]] void fault(const std::string& what, Site site = Site::current());
 
-// Waits for all threads of the block; the result is how many brought a predicate other than 0 (kCount), whether all did (kAnd),
-// whether one did (kOr).
+// Waits for all threads of the block; the result is how many brought a predicate other than 0 (kCount), whether all did
+// (kAnd), whether one did (kOr).
 enum class Barrier { kPlain, kCount, kAnd, kOr };
 int barrier(Barrier kind, int predicate, Site site);
 
-// One collective of a warp. Every lane of `mask` arrives with the same name and mask; the last one calls `resolve`, which reads every
-// lane's `in` and writes every lane's `out`. Only where `orders_memory` do lanes see each other's writes behind it.
+// One collective of a warp. Every lane of `mask` arrives with the same name and mask; the last one calls `resolve`,
+// which reads every lane's `in` and writes every lane's `out`. Only where `orders_memory` do lanes see each other's
+// writes behind it.
 struct Lanes {
   unsigned mask;
   const void* in[32];
   void* out[32];
 };
-void collective(const char* name, unsigned mask, const void* in, void* out, void (*resolve)(const Lanes&), bool orders_memory,
-                Site site);
+void collective(const char* name, unsigned mask, const void* in, void* out, void (*resolve)(const Lanes&),
+                bool orders_memory, Site site);
 
 }  // namespace simt

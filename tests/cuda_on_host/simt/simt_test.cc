@@ -43,7 +43,9 @@ std::string fault_of(dim3 blocks, dim3 threads, Kernel kernel) {
   return "";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(Grid, RunsEveryThreadOnce) {
   in_all_orders([] {
@@ -92,7 +94,8 @@ TEST(Barrier, CountsAndsAndOrs) {
   std::vector<std::array<int, 3>> results(70);
   simt::run({1, 70}, [&] {
     const int odd = threadIdx.x % 2 != 0;
-    results[threadIdx.x] = {__syncthreads_count(odd), __syncthreads_and(threadIdx.x < 70), __syncthreads_or(threadIdx.x == 69)};
+    results[threadIdx.x] = {__syncthreads_count(odd), __syncthreads_and(threadIdx.x < 70),
+                            __syncthreads_or(threadIdx.x == 69)};
   });
   for (const auto& result : results) EXPECT_EQ(result, (std::array{35, 1, 1}));
 }
@@ -227,8 +230,10 @@ TEST(Fault, ABarrierThatNotAllReach) {
 
 TEST(Fault, BarriersOfDifferentKinds) {
   const std::string fault = fault_of(1, 64, [] {
-    if (threadIdx.x < 32) __syncthreads();
-    else __syncthreads_count(1);
+    if (threadIdx.x < 32)
+      __syncthreads();
+    else
+      __syncthreads_count(1);
   });
   EXPECT_TRUE(contains(fault, "different kinds of barrier")) << fault;
 }
@@ -245,43 +250,59 @@ TEST(Fault, LanesThatHaveEnded) {
 
 TEST(Fault, MasksThatAreWrong) {
   EXPECT_TRUE(contains(fault_of(1, 32, [] { __syncwarp(1); }), "is not in its mask"));
-  EXPECT_TRUE(contains(fault_of(1, 32, [] { __ballot_sync(threadIdx.x == 31 ? 0x80000001u : kAll, 1); }), "mask differs"));
+  EXPECT_TRUE(
+      contains(fault_of(1, 32, [] { __ballot_sync(threadIdx.x == 31 ? 0x80000001u : kAll, 1); }), "mask differs"));
   EXPECT_TRUE(contains(fault_of(1, 20, [] { __ballot_sync(kAll, 1); }), "is not there"));
 }
 
 TEST(Fault, DifferentCollectives) {
   const std::string fault = fault_of(1, 32, [] {
-    if (threadIdx.x % 2) __syncwarp();
-    else __ballot_sync(kAll, 1);
+    if (threadIdx.x % 2)
+      __syncwarp();
+    else
+      __ballot_sync(kAll, 1);
   });
   EXPECT_TRUE(contains(fault, "meets")) << fault;
 }
 
 TEST(Fault, ADeadlockSaysWhoWaits) {
   const std::string fault = fault_of(1, 64, [] {
-    if (threadIdx.x == 3) __syncwarp();
-    else __syncthreads();
+    if (threadIdx.x == 3)
+      __syncwarp();
+    else
+      __syncthreads();
   });
   EXPECT_TRUE(contains(fault, "deadlock")) << fault;
-  EXPECT_TRUE(contains(fault, "thread (3,0,0) of block (0,0,0) waits in __syncwarp") || contains(fault, "waits in __syncthreads")) << fault;
+  EXPECT_TRUE(contains(fault, "thread (3,0,0) of block (0,0,0) waits in __syncwarp") ||
+              contains(fault, "waits in __syncthreads"))
+      << fault;
 }
 
 TEST(Fault, TrapsAndMisalignedAtomics) {
-  EXPECT_TRUE(contains(fault_of(2, 1, [] { if (blockIdx.x == 1) __trap(); }), "__trap at"));
+  EXPECT_TRUE(contains(fault_of(2, 1,
+                                [] {
+                                  if (blockIdx.x == 1) __trap();
+                                }),
+                       "__trap at"));
   alignas(8) char bytes[8] = {};
   EXPECT_TRUE(contains(fault_of(1, 1, [&] { atomicAdd(reinterpret_cast<int*>(bytes + 1), 1); }), "misaligned"));
 }
 
 TEST(Fault, TheNextLaunchIsWhole) {
   for (int i = 0; i < 3; ++i) {
-    EXPECT_NE(fault_of(1, 256, [] { if (threadIdx.x != 7) __syncthreads(); }), "");
+    EXPECT_NE(fault_of(1, 256,
+                       [] {
+                         if (threadIdx.x != 7) __syncthreads();
+                       }),
+              "");
     int sum = 0;
-    EXPECT_EQ(fault_of(1, 256, [&] {
-                __shared__ int part[256];
-                part[threadIdx.x] = 1;
-                __syncthreads();
-                if (threadIdx.x == 0) sum = std::accumulate(part, part + 256, 0);
-              }),
+    EXPECT_EQ(fault_of(1, 256,
+                       [&] {
+                         __shared__ int part[256];
+                         part[threadIdx.x] = 1;
+                         __syncthreads();
+                         if (threadIdx.x == 0) sum = std::accumulate(part, part + 256, 0);
+                       }),
               "");
     EXPECT_EQ(sum, 256);
   }

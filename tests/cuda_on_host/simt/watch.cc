@@ -36,7 +36,7 @@ struct Mark {
   uint32_t block;
   uint32_t code;  // distance from the executable's start
   uint16_t thread;
-  uint8_t bytes;   // of the word, a bit each
+  uint8_t bytes;  // of the word, a bit each
   bool is_atomic;
 };
 // The last write, the last read, and the last read by another thread than that one's.
@@ -60,7 +60,7 @@ struct LaneClocks {
 struct {
   Time now = 1;
   Time grid_began = 1, block_began = 1, last_barrier = 1;
-  Time acquired = 0;  // the block's last atomic operation
+  Time acquired = 0;                             // the block's last atomic operation
   std::unordered_map<uint32_t, Time> published;  // a block's last fence
   std::vector<LaneClocks> warps;
   uint32_t block = 0;
@@ -77,7 +77,9 @@ struct {
 uint32_t linear_block() {
   return static_cast<uint32_t>(block_index.x + grid_size.x * (block_index.y + uint64_t{grid_size.y} * block_index.z));
 }
-uint16_t linear_thread() { return static_cast<uint16_t>(current->warp * 32 + current->lane); }
+uint16_t linear_thread() {
+  return static_cast<uint16_t>(current->warp * 32 + current->lane);
+}
 
 Page* page_of(uintptr_t address) {
   const uintptr_t number = address / kPageBytes;
@@ -95,7 +97,8 @@ Page* page_of(uintptr_t address) {
 
 bool is_shared(uintptr_t address) {
   return (address >= g.shared_begin && address < g.shared_end) ||
-         (address >= reinterpret_cast<uintptr_t>(__start_simt_shared) && address < reinterpret_cast<uintptr_t>(__stop_simt_shared));
+         (address >= reinterpret_cast<uintptr_t>(__start_simt_shared) &&
+          address < reinterpret_cast<uintptr_t>(__stop_simt_shared));
 }
 
 // Whether what `mark` says happened before everything that the current thread does now.
@@ -103,7 +106,8 @@ bool is_ordered(const Mark& mark, Time forgotten) {
   if (mark.time < forgotten) return true;
   if (mark.block == g.block) {
     if (mark.thread == linear_thread() || mark.time <= g.last_barrier) return true;
-    if (mark.thread / 32 == current->warp && mark.time <= g.warps[current->warp].seen[current->lane][mark.thread % 32]) return true;
+    if (mark.thread / 32 == current->warp && mark.time <= g.warps[current->warp].seen[current->lane][mark.thread % 32])
+      return true;
   }
   const auto published = g.published.find(mark.block);
   return published != g.published.end() && mark.time <= published->second && published->second < g.acquired;
@@ -121,7 +125,8 @@ std::string find_source_line(uint32_t code) {
   if (FILE* lines = popen(text, "r")) {
     while (std::fgets(text, sizeof text, lines) != nullptr) {
       line = text;
-      if (line.find("simt/device.h:") == std::string::npos && line.find("c10/cuda/launch.h:") == std::string::npos) break;
+      if (line.find("simt/device.h:") == std::string::npos && line.find("c10/cuda/launch.h:") == std::string::npos)
+        break;
     }
     pclose(lines);
   }
@@ -140,19 +145,22 @@ const std::string& source_line(uint32_t code) {
 
 std::string who(uint32_t block, unsigned thread) {
   const auto point = [](unsigned i, dim3 size) {
-    return "(" + std::to_string(i % size.x) + "," + std::to_string(i / size.x % size.y) + "," + std::to_string(i / size.x / size.y) + ")";
+    return "(" + std::to_string(i % size.x) + "," + std::to_string(i / size.x % size.y) + "," +
+           std::to_string(i / size.x / size.y) + ")";
   };
   return "thread " + point(thread, block_size) + " of block " + point(block, grid_size);
 }
 
-std::string does(const Mark& mark, bool writes) { return mark.is_atomic ? "changes atomically" : writes ? "writes" : "reads"; }
+std::string does(const Mark& mark, bool writes) {
+  return mark.is_atomic ? "changes atomically" : writes ? "writes" : "reads";
+}
 
 void report(const Mark& before, bool wrote, const Mark& now, bool writes, uintptr_t address, bool shared) {
   char where[32];
   std::snprintf(where, sizeof where, "%#zx", static_cast<size_t>(address));
-  fail_launch("race: " + who(now.block, now.thread) + " " + does(now, writes) + (shared ? " shared" : "") + " memory at " + where +
-              " (" + source_line(now.code) + ") that " + who(before.block, before.thread) + " " + does(before, wrote) + " (" +
-              source_line(before.code) + "), and nothing orders them");
+  fail_launch("race: " + who(now.block, now.thread) + " " + does(now, writes) + (shared ? " shared" : "") +
+              " memory at " + where + " (" + source_line(now.code) + ") that " + who(before.block, before.thread) +
+              " " + does(before, wrote) + " (" + source_line(before.code) + "), and nothing orders them");
 }
 
 void check_word(Word& word, const Mark& mark, bool writes, uintptr_t address, bool shared) {
@@ -181,7 +189,8 @@ bool check_bounds(Page& page, uintptr_t first, size_t bytes, const Mark& mark, b
     page.bounds = g.bounds_of(reinterpret_cast<const void*>(first));
     page.asked = g.grid_began;
   }
-  if (page.bounds.is_known ? first >= page.bounds.begin && first + bytes <= page.bounds.end : is_programs(first)) return true;
+  if (page.bounds.is_known ? first >= page.bounds.begin && first + bytes <= page.bounds.end : is_programs(first))
+    return true;
   char where[100];
   if (page.bounds.is_known) {
     std::snprintf(where, sizeof where, "%#zx, which leaves the %zu bytes from %#zx on", static_cast<size_t>(first),
@@ -189,15 +198,16 @@ bool check_bounds(Page& page, uintptr_t first, size_t bytes, const Mark& mark, b
   } else {
     std::snprintf(where, sizeof where, "%#zx, which is no memory of the device", static_cast<size_t>(first));
   }
-  fail_launch("bounds: " + who(mark.block, mark.thread) + " " + does(mark, writes) + " " + std::to_string(bytes) + " bytes at " +
-              where + " (" + source_line(mark.code) + ")");
+  fail_launch("bounds: " + who(mark.block, mark.thread) + " " + does(mark, writes) + " " + std::to_string(bytes) +
+              " bytes at " + where + " (" + source_line(mark.code) + ")");
   return false;
 }
 
 void note_access(const void* pointer, size_t bytes, bool writes, bool is_atomic, const void* code) {
   const auto first = reinterpret_cast<uintptr_t>(pointer);
   const bool shared = is_shared(first);
-  Mark mark{g.now, g.block, static_cast<uint32_t>(static_cast<const char*>(code) - __executable_start), linear_thread(), 0, is_atomic};
+  Mark mark{g.now,           g.block, static_cast<uint32_t>(static_cast<const char*>(code) - __executable_start),
+            linear_thread(), 0,       is_atomic};
   if (g.bounds_of != nullptr && !shared) {
     Page* page = page_of(first);
     if (page != nullptr && !check_bounds(*page, first, bytes, mark, writes)) return;
@@ -219,7 +229,9 @@ void access(const void* pointer, size_t bytes, bool writes, bool is_atomic, cons
 
 }  // namespace
 
-void set_active(bool active) { g_active = active; }
+void set_active(bool active) {
+  g_active = active;
+}
 
 void start_grid() {
   if (g.pages.size() == kMostPages) {
@@ -239,7 +251,9 @@ void start_block(const void* dynamic_shared, size_t bytes) {
   g.shared_end = g.shared_begin + bytes;
 }
 
-void barrier() { g.last_barrier = g.now++; }
+void barrier() {
+  g.last_barrier = g.now++;
+}
 
 void order_lanes(unsigned warp, unsigned mask) {
   auto& seen = g.warps[warp].seen;
@@ -257,20 +271,30 @@ void order_lanes(unsigned warp, unsigned mask) {
   ++g.now;
 }
 
-void fence() { g.published[g.block] = g.now++; }
+void fence() {
+  g.published[g.block] = g.now++;
+}
 
 void atomic(const void* address, size_t bytes, const void* code) {
   access(address, bytes, true, true, code);
   g.acquired = g.now++;
 }
-void load(const void* address, size_t bytes) { access(address, bytes, false, false, __builtin_return_address(0)); }
-void store(const void* address, size_t bytes) { access(address, bytes, true, false, __builtin_return_address(0)); }
+void load(const void* address, size_t bytes) {
+  access(address, bytes, false, false, __builtin_return_address(0));
+}
+void store(const void* address, size_t bytes) {
+  access(address, bytes, true, false, __builtin_return_address(0));
+}
 
 // What the compiler calls.
 extern "C" {
-#define SIMT_ACCESS(bytes)                                                                                                   \
-  void __sanitizer_cov_load##bytes(const void* address) { access(address, bytes, false, false, __builtin_return_address(0)); } \
-  void __sanitizer_cov_store##bytes(const void* address) { access(address, bytes, true, false, __builtin_return_address(0)); }
+#define SIMT_ACCESS(bytes)                                             \
+  void __sanitizer_cov_load##bytes(const void* address) {              \
+    access(address, bytes, false, false, __builtin_return_address(0)); \
+  }                                                                    \
+  void __sanitizer_cov_store##bytes(const void* address) {             \
+    access(address, bytes, true, false, __builtin_return_address(0));  \
+  }
 SIMT_ACCESS(1)
 SIMT_ACCESS(2)
 SIMT_ACCESS(4)
@@ -281,6 +305,8 @@ SIMT_ACCESS(16)
 
 }  // namespace watch
 
-void set_bounds_of(Bounds (*bounds_of)(const void*)) { watch::g.bounds_of = bounds_of; }
+void set_bounds_of(Bounds (*bounds_of)(const void*)) {
+  watch::g.bounds_of = bounds_of;
+}
 
 }  // namespace simt
