@@ -409,7 +409,8 @@ class OperatorEmitter {
     const Kernel* const kernel = op_.main.kernel(Kernel::CUDA);
     if (kernel == nullptr || variant.calls_functional) return "";
     if (!op_.structured()) return assign_from(variant, call_of(op_.main, *kernel, main_arguments(variant)));
-    return device_check() + (is_main ? structured_functional(kernel->function()) : structured_into(variant, kernel->function()));
+    return device_check() +
+           (is_main ? structured_functional(kernel->function()) : structured_into(variant, kernel->function()));
   }
 
   // --- functions ---

@@ -304,10 +304,11 @@ cpu::ElementLoop loop_or_throw(const char* name, const cpu::ElementOp& op, Scala
 }  // namespace
 
 namespace {
-void run_on_cuda(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const void* params, const TensorBase& out,
-                 Inputs inputs) {
+void run_on_cuda(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const void* params,
+                 const TensorBase& out, Inputs inputs) {
   loop_or_throw(name, op, in_dtype);
-  TORCH_CHECK_NOT_IMPLEMENTED(out.is_cuda() && op.cuda != nullptr, name, ": no kernel for tensors on ", out.device(), " is linked");
+  TORCH_CHECK_NOT_IMPLEMENTED(out.is_cuda() && op.cuda != nullptr, name, ": no kernel for tensors on ", out.device(),
+                              " is linked");
   cuda::elementwise(name, *op.cuda, cpu::compute_type(in_dtype), params, out, inputs);
 }
 }  // namespace
@@ -320,22 +321,24 @@ void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const 
   run_loop(loop_or_throw(name, op, in_dtype), params, computes, out, inputs);
 }
 
-void run_to(ScalarType out_compute, const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out,
-            Inputs inputs) {
+void run_to(ScalarType out_compute, const char* name, const cpu::ElementOp& op, ScalarType in_dtype,
+            const TensorBase& out, Inputs inputs) {
   if (C10_UNLIKELY(!out.is_cpu())) return run_on_cuda(name, op, in_dtype, nullptr, out, inputs);
   const ScalarType compute = cpu::compute_type(in_dtype);
   const ScalarType computes[cpu::kMaxOperands] = {out_compute, compute, compute, compute, compute};
   run_loop(loop_or_throw(name, op, in_dtype), nullptr, computes, out, inputs);
 }
 
-void run_of_bools(const char* name, const cpu::ElementTable& of_bytes, const cpu::ElementOp& op, const TensorBase& out, Inputs inputs) {
+void run_of_bools(const char* name, const cpu::ElementTable& of_bytes, const cpu::ElementOp& op, const TensorBase& out,
+                  Inputs inputs) {
   if (C10_UNLIKELY(!out.is_cpu())) return run_on_cuda(name, op, ScalarType::Bool, nullptr, out, inputs);
   constexpr ScalarType kComputes[] = {ScalarType::Bool, ScalarType::Bool, ScalarType::Bool};
   run_loop(of_bytes.get(), nullptr, kComputes, out, inputs);
 }
 
 void copy(const TensorBase& out, const TensorBase& from) {
-  if (C10_LIKELY(out.is_cpu())) return cpu::copy(operand_of(out), out.scalar_type(), operand_of(from), from.scalar_type());
+  if (C10_LIKELY(out.is_cpu()))
+    return cpu::copy(operand_of(out), out.scalar_type(), operand_of(from), from.scalar_type());
   if (out.numel() > 0) cuda::copy_elements(out, from);
 }
 

@@ -22,8 +22,9 @@ class Params {
   alignas(16) char bytes_[4 * 16];
 };
 
-/// Runs `op` in the compute type of `dtype` over the inputs into `out`. Inputs of other dtypes are converted on the way.
-/// `in_dtype` is the dtype the elements are taken as; `out` may have another (predicates: bool). Throws NotImplementedError
+/// Runs `op` in the compute type of `dtype` over the inputs into `out`. Inputs of other dtypes are converted on the
+/// way. `in_dtype` is the dtype the elements are taken as; `out` may have another (predicates: bool). Throws
+/// NotImplementedError
 /// "\"name\" not implemented for 'Half'" where `op` has no such loop.
 /// `params`: null, or 64 bytes. On CUDA tensors: the operator's kernels, where they are linked.
 void run(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const void* params, const TensorBase& out,
@@ -62,17 +63,20 @@ inline bool run_direct(const cpu::ElementOp& op, const TensorBase& out, const Te
 }
 
 /// The same for an operator whose results have another compute type than its arguments.
-void run_to(ScalarType out_compute, const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out,
-            Inputs inputs);
+void run_to(ScalarType out_compute, const char* name, const cpu::ElementOp& op, ScalarType in_dtype,
+            const TensorBase& out, Inputs inputs);
 /// A predicate: `op` writes bools.
-inline void run_predicate(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out, Inputs inputs) {
+inline void run_predicate(const char* name, const cpu::ElementOp& op, ScalarType in_dtype, const TensorBase& out,
+                          Inputs inputs) {
   run_to(ScalarType::Bool, name, op, in_dtype, out, inputs);
 }
 /// A predicate of bools, which `of_bytes` takes as they are on the CPU.
-void run_of_bools(const char* name, const cpu::ElementTable& of_bytes, const cpu::ElementOp& op, const TensorBase& out, Inputs inputs);
+void run_of_bools(const char* name, const cpu::ElementTable& of_bytes, const cpu::ElementOp& op, const TensorBase& out,
+                  Inputs inputs);
 /// Writes the elements of `from`, converted, into `out`, which has the same size.
 void copy(const TensorBase& out, const TensorBase& from);
-/// CPU tensors only: the same with the loop and the operands' compute types given; used by operators with mixed operands. computes[0] is out's.
+/// CPU tensors only: the same with the loop and the operands' compute types given; used by operators with mixed
+/// operands. computes[0] is out's.
 void run_loop(cpu::ElementLoop loop, const void* context, const ScalarType* computes, const TensorBase& out, Inputs inputs);
 
 cpu::Operand operand_of(const TensorBase& t);

@@ -148,8 +148,9 @@ bool acts(DispatchKey key, uint32_t active) {
   TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::Wrapper, op.name,
                               ": an argument is a wrapper tensor, but nothing that handles those is linked; add "
                               "//aten/core:wrapper_tensor");
-  TORCH_CHECK_NOT_IMPLEMENTED(key != DispatchKey::CUDA, op.name,
-                              ": no kernel for CUDA tensors is linked; where //aten/cuda has one, add that, built with --config=cuda");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      key != DispatchKey::CUDA, op.name,
+      ": no kernel for CUDA tensors is linked; where //aten/cuda has one, add that, built with --config=cuda");
   TORCH_CHECK_NOT_IMPLEMENTED(false, "Could not run '", op.name, "' with arguments from the '", toString(key),
                               "' backend: //aten/ops/", op.family, " has no kernel for it and none was registered");
 }

@@ -6,7 +6,8 @@
 
 namespace at::cpu {
 
-/// The context of the int_* divisions. Threads may note at the same time; devices note nothing. As large as contexts have to be.
+/// The context of the int_* divisions. Threads may note at the same time; devices note nothing. As large as contexts
+/// have to be.
 struct alignas(64) DivisionContext {
   mutable int divided_by_zero = 0;
   void note_division_by_zero() const { __atomic_store_n(&divided_by_zero, 1, __ATOMIC_RELAXED); }

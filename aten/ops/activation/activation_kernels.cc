@@ -43,8 +43,12 @@ TensorSpec relu_meta(const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "relu is not supported for complex inputs");
   return result_spec({self}, self.scalar_type());
 }
-void relu_kernel(const Tensor& self, Tensor& out) { run("relu", cpu::loops::clamp_min, self, {Scalar(0)}, out); }
-void relu6_kernel(const Tensor& self, Tensor& out) { run("relu6", cpu::loops::clamp, self, {Scalar(0), Scalar(6)}, out); }
+void relu_kernel(const Tensor& self, Tensor& out) {
+  run("relu", cpu::loops::clamp_min, self, {Scalar(0)}, out);
+}
+void relu6_kernel(const Tensor& self, Tensor& out) {
+  run("relu6", cpu::loops::clamp, self, {Scalar(0), Scalar(6)}, out);
+}
 
 TensorSpec hardtanh_meta(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() != ScalarType::Bool, "Bool inputs not supported for hardtanh");
@@ -138,7 +142,9 @@ TensorSpec silu_meta(const Tensor& self) {
                               self.scalar_type(), "'");
   return result_spec({self}, self.scalar_type());
 }
-void silu_kernel(const Tensor& self, Tensor& out) { run("silu", cpu::loops::silu, self, {}, out); }
+void silu_kernel(const Tensor& self, Tensor& out) {
+  run("silu", cpu::loops::silu, self, {}, out);
+}
 TensorSpec silu_backward_meta(const Tensor& grad_output, const Tensor& self) {
   return result_spec({grad_output, self}, promoted_type({grad_output, self}));
 }
@@ -146,10 +152,18 @@ void silu_backward_kernel(const Tensor& grad_output, const Tensor& self, Tensor&
   pointwise::run("silu_backward", cpu::loops::silu_backward, out.scalar_type(), nullptr, out, {grad_output, self});
 }
 
-void mish_kernel(const Tensor& self, Tensor& out) { run("mish", cpu::loops::mish, self, {}, out); }
-void hardsigmoid_kernel(const Tensor& self, Tensor& out) { run("hardsigmoid", cpu::loops::hardsigmoid, self, {}, out); }
-void hardswish_kernel(const Tensor& self, Tensor& out) { run("hardswish", cpu::loops::hardswish, self, {}, out); }
-void log_sigmoid_kernel(const Tensor& self, Tensor& out) { run("log_sigmoid", cpu::loops::log_sigmoid, self, {}, out); }
+void mish_kernel(const Tensor& self, Tensor& out) {
+  run("mish", cpu::loops::mish, self, {}, out);
+}
+void hardsigmoid_kernel(const Tensor& self, Tensor& out) {
+  run("hardsigmoid", cpu::loops::hardsigmoid, self, {}, out);
+}
+void hardswish_kernel(const Tensor& self, Tensor& out) {
+  run("hardswish", cpu::loops::hardswish, self, {}, out);
+}
+void log_sigmoid_kernel(const Tensor& self, Tensor& out) {
+  run("log_sigmoid", cpu::loops::log_sigmoid, self, {}, out);
+}
 
 // The buffer is what another backend keeps for the gradient; here it is empty.
 std::array<TensorSpec, 2> log_sigmoid_forward_meta(const Tensor& self) {
@@ -158,7 +172,9 @@ std::array<TensorSpec, 2> log_sigmoid_forward_meta(const Tensor& self) {
   buffer.strides = {};
   return {floating_spec("log_sigmoid", self), buffer};
 }
-void log_sigmoid_forward_kernel(const Tensor& self, Tensor& output, Tensor& buffer) { log_sigmoid_kernel(self, output); }
+void log_sigmoid_forward_kernel(const Tensor& self, Tensor& output, Tensor& buffer) {
+  log_sigmoid_kernel(self, output);
+}
 
 TensorSpec softplus_meta(const Tensor& self, const Scalar&, const Scalar&) { return floating_spec("softplus", self); }
 void softplus_kernel(const Tensor& self, const Scalar& beta, const Scalar& threshold, Tensor& out) {

@@ -244,13 +244,15 @@ void div_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
 TensorSpec div_mode_meta(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
   return div_mode_spec(self, other, rounding_mode);
 }
-void div_mode_kernel(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
+void div_mode_kernel(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode,
+                     Tensor& out) {
   div_mode(self, other, rounding_mode, out);
 }
 TensorSpec div_scalar_mode_meta(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode) {
   return div_mode_spec(self, other, rounding_mode);
 }
-void div_scalar_mode_kernel(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
+void div_scalar_mode_kernel(const Tensor& self, const Scalar& other, std::optional<std::string_view> rounding_mode,
+                            Tensor& out) {
   div_mode(self, other, rounding_mode, out);
 }
 namespace {

@@ -67,18 +67,42 @@ TensorSpec le_scalar_meta(const Tensor& self, const Scalar& other) { return orde
 TensorSpec lt_meta(const Tensor& self, const Tensor& other) { return order_spec("lt_cpu", self, other); }
 TensorSpec lt_scalar_meta(const Tensor& self, const Scalar& other) { return order_spec("lt_cpu", self, other); }
 
-void eq_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
-void eq_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("eq", cpu::loops::eq, self, other, out); }
-void ne_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
-void ne_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("ne", cpu::loops::ne, self, other, out); }
-void lt_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
-void lt_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("lt", cpu::loops::lt, self, other, out); }
-void le_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
-void le_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("le", cpu::loops::le, self, other, out); }
-void gt_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
-void gt_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("gt", cpu::loops::gt, self, other, out); }
-void ge_kernel(const Tensor& self, const Tensor& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
-void ge_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { compare("ge", cpu::loops::ge, self, other, out); }
+void eq_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  compare("eq", cpu::loops::eq, self, other, out);
+}
+void eq_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  compare("eq", cpu::loops::eq, self, other, out);
+}
+void ne_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  compare("ne", cpu::loops::ne, self, other, out);
+}
+void ne_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  compare("ne", cpu::loops::ne, self, other, out);
+}
+void lt_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  compare("lt", cpu::loops::lt, self, other, out);
+}
+void lt_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  compare("lt", cpu::loops::lt, self, other, out);
+}
+void le_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  compare("le", cpu::loops::le, self, other, out);
+}
+void le_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  compare("le", cpu::loops::le, self, other, out);
+}
+void gt_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  compare("gt", cpu::loops::gt, self, other, out);
+}
+void gt_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  compare("gt", cpu::loops::gt, self, other, out);
+}
+void ge_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  compare("ge", cpu::loops::ge, self, other, out);
+}
+void ge_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  compare("ge", cpu::loops::ge, self, other, out);
+}
 
 void logical_and_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
   logic("logical_and", cpu::loops::logical_and, cpu::loops::bool_and, self, other, out);
@@ -169,14 +193,30 @@ void bitwise_xor_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& 
 void bitwise_xor_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
   bits("bitwise_xor", cpu::loops::bitwise_xor, cpu::loops::bool_xor, cpu::loops::logical_xor, self, other, out);
 }
-void bitwise_left_shift_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
-void bitwise_left_shift_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
-void bitwise_left_shift_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out); }
-void bitwise_right_shift_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
-void bitwise_right_shift_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
-void bitwise_right_shift_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) { bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out); }
-void gcd_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("gcd", cpu::loops::gcd, self, other, out); }
-void lcm_kernel(const Tensor& self, const Tensor& other, Tensor& out) { bits("lcm", cpu::loops::lcm, self, other, out); }
+void bitwise_left_shift_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out);
+}
+void bitwise_left_shift_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out);
+}
+void bitwise_left_shift_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_left_shift", cpu::loops::shift_left, self, other, out);
+}
+void bitwise_right_shift_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out);
+}
+void bitwise_right_shift_scalar_kernel(const Tensor& self, const Scalar& other, Tensor& out) {
+  bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out);
+}
+void bitwise_right_shift_from_scalar_kernel(const Scalar& self, const Tensor& other, Tensor& out) {
+  bits("bitwise_right_shift", cpu::loops::shift_right, self, other, out);
+}
+void gcd_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("gcd", cpu::loops::gcd, self, other, out);
+}
+void lcm_kernel(const Tensor& self, const Tensor& other, Tensor& out) {
+  bits("lcm", cpu::loops::lcm, self, other, out);
+}
 
 // Equal, or both finite and |self - other| <= atol + rtol * |other|.
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {

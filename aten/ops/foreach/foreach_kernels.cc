@@ -1,5 +1,5 @@
-// Operators of several arguments on lists of tensors; powers, reductions, copies. `on_cpu`: all tensors are on the CPU, or on a
-// device for which the table names the function, and no gradient is recorded.
+// Operators of several arguments on lists of tensors; powers, reductions, copies. `on_cpu`: all tensors are on the CPU,
+// or on a device for which the table names the function, and no gradient is recorded.
 #include <limits>
 #include <vector>
 

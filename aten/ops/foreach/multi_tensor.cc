@@ -172,7 +172,8 @@ void run(const Plan& plan) {
   });
 }
 
-// Runs the kernels `lists` over CUDA tensors, some fifty a launch; `values` and `parameters` hold one number or one for each tensor.
+// Runs the kernels `lists` over CUDA tensors, some fifty a launch; `values` and `parameters` hold one number or one for
+// each tensor.
 void run_on_cuda(cuda::ListLauncher lists, TensorList out, std::initializer_list<Operand> operands,
                  const std::vector<Number>& values, const std::vector<Number>& parameters) {
   const ScalarType dtype = out[0].scalar_type();

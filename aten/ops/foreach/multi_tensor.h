@@ -13,10 +13,10 @@
 // Operators on lists of tensors in one parallel region: the elements of all tensors are one range that the threads
 // share, so that a thousand small tensors cost one call and a large one among them does not keep one thread busy alone.
 //
-// For calls with CPU tensors that record no gradient; pointwise() for such with CUDA tensors, too, where the operator has kernels for
-// lists: some fifty tensors are one launch. It is taken for tensors of one dtype that are dense in one order
-// of dimensions, where results share no memory but with the input that they are written to. Every function here returns
-// false, with nothing done, for any other call; the caller then calls the operators one by one.
+// For calls with CPU tensors that record no gradient; pointwise() for such with CUDA tensors, too, where the operator
+// has kernels for lists: some fifty tensors are one launch. It is taken for tensors of one dtype that are dense in one
+// order of dimensions, where results share no memory but with the input that they are written to. Every function here
+// returns false, with nothing done, for any other call; the caller then calls the operators one by one.
 
 namespace at::foreach {
 

@@ -145,7 +145,8 @@ TEST(Index, ManySlicesMeet) {
         }
       }
     }
-    // The order of the additions is that of index, so the results are the same to the bit; on CUDA tensors many are a tree.
+    // The order of the additions is that of index, so the results are the same to the bit; on CUDA tensors many are a
+    // tree.
     const double tolerance = device().is_cuda() ? 1e-12 : 0;
     expect_close(at::index_add(base, 1, indices_of(index, {kCount}), source), added, tolerance, tolerance);
     expect_close(at::index_copy(base, 1, indices_of(index, {kCount}), source), copied, 0, 0);
@@ -164,7 +165,8 @@ TEST(Index, ByTensors) {
     r = at::index(x, list({std::nullopt, i}));
     EXPECT_EQ(sizes(r), (std::vector<int64_t>{4, 2, 2, 6}));
     EXPECT_EQ(values(r)[flat({4, 2, 2, 6}, {2, 0, 1, 3})], v[flat({4, 5, 6}, {2, 4, 3})]);
-    expect_bad_index<IndexError>([&] { at::index(x, list({indices_of({4}, {1})})); }, "index 4 is out of bounds for dimension 0 with size 4");
+    expect_bad_index<IndexError>([&] { at::index(x, list({indices_of({4}, {1})})); },
+                                 "index 4 is out of bounds for dimension 0 with size 4");
   }
   const Tensor k = indices_of({0, 3}, {2});
   // Separated indices: their dimensions come first.
@@ -204,7 +206,11 @@ TEST(Index, PutByTensors) {
   }
   Tensor t = at::clone(base);
   const auto before = values(t);
-  expect_bad_index<IndexError>([&] { at::index_put_(t, list({indices_of({0, 9}, {2})}), tensor_of({1}, {})); }, "index 9 is out of bounds");
+  expect_bad_index<IndexError>(
+      [&] {
+        at::index_put_(t, list({indices_of({0, 9}, {2})}), tensor_of({1}, {}));
+      },
+      "index 9 is out of bounds");
   expect_error<Error>([&] { at::index_put_(t, list({indices_of({0}, {1})}), sample({2})); }, "cannot be broadcast to indexing result of shape [1, 5, 6]");
   expect_error<Error>([&] { at::index_put_(t, list({indices_of({0}, {1})}), sample({}, ScalarType::Double)); }, "Index put requires the source and destination dtypes match");
   expect_close(t, before);
@@ -297,7 +303,8 @@ TEST(Index, TakeAndPut) {
   expect_close(at::gather(x, 1, narrow), {2, 3});
   expect_close(at::scatter(x, 1, narrow, Scalar(9)), {1, 9, 9, 4});
   expect_close(at::scatter_add(x, 1, narrow, tensor_of({10, 20}, {2, 1})), {1, 12, 23, 4});
-  expect_bad_index<IndexError>([&] { at::take(x, indices_of({4}, {1})); }, "tried to access index 4 on a tensor of 4 elements");
+  expect_bad_index<IndexError>([&] { at::take(x, indices_of({4}, {1})); },
+                               "tried to access index 4 on a tensor of 4 elements");
 }
 
 TEST(Index, Embedding) {
@@ -315,7 +322,11 @@ TEST(Index, Embedding) {
     EXPECT_NEAR(scaled[4 * 130 + 7], (gv[7] + gv[2 * 130 + 7]) / 2, 10 * tolerance(type));
     EXPECT_EQ(scaled[2 * 130 + 7], 0);
   }
-  expect_bad_index<IndexError>([] { at::embedding(sample({5, 2}), indices_of({5}, {1})); }, "index out of range in self");
+  expect_bad_index<IndexError>(
+      [] {
+        at::embedding(sample({5, 2}), indices_of({5}, {1}));
+      },
+      "index out of range in self");
   expect_error<Error>([] { at::embedding(sample({5}), indices_of({0}, {1})); }, "'weight' must be 2-D");
   expect_error<Error>([] { at::embedding(sample({5, 2}), sample({1})); }, "Expected tensor for argument #1 'indices' to have one of");
 }
@@ -472,13 +483,21 @@ TEST(Index, BadIndicesAreFoundBeforehand) {
 
 TEST(Index, BadArguments) {
   const Tensor x = sample({3, 4});
-  expect_bad_index<Error>([&] { at::gather(x, 0, indices_of({3}, {1, 1})); }, "index 3 is out of bounds for dimension 0 with size 3");
+  expect_bad_index<Error>(
+      [&] {
+        at::gather(x, 0, indices_of({3}, {1, 1}));
+      },
+      "index 3 is out of bounds for dimension 0 with size 3");
   expect_bad_index<Error>([&] { at::gather(x, 0, indices_of({-1}, {1, 1})); }, "index -1 is out of bounds");
   expect_error<Error>([&] { at::gather(x, 0, indices_of({0}, {1})); }, "Index tensor must have the same number of dimensions as input tensor");
   expect_error<Error>([&] { at::gather(x, 0, sample({1, 1})); }, "gather(): Expected dtype int32/int64 for index");
   expect_error<Error>([&] { at::gather(x, 0, indices_of({0, 0, 0, 0, 0}, {1, 5})); }, "Size does not match at dimension 1");
   Tensor t = at::clone(x);
-  expect_bad_index<Error>([&] { at::scatter_(t, 0, indices_of({0, 7}, {1, 2}), Scalar(5)); }, "index 7 is out of bounds");
+  expect_bad_index<Error>(
+      [&] {
+        at::scatter_(t, 0, indices_of({0, 7}, {1, 2}), Scalar(5));
+      },
+      "index 7 is out of bounds");
   expect_close(t, x);
   expect_bad_index<IndexError>([&] { at::index_select(x, 0, indices_of({3}, {1})); }, "index out of range in self");
   expect_error<IndexError>([&] { at::index_select(x, 0, indices_of({0, 0}, {2, 1})); }, "Index is supposed to be a vector");
@@ -487,9 +506,12 @@ TEST(Index, BadArguments) {
                       "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
                       "[3, 4] source.shape = [1, 3]");
   expect_bad_index<IndexError>([&] { at::index_add(sample({3}), 0, indices_of({3}, {1}), sample({1})); },
-                           "index out of range in self");
-  expect_bad_index<Error>([&] { at::index_add(x, 0, indices_of({3}, {1}), sample({1, 4})); },
-                      "index 3 is out of bounds for dimension 0 with size 3");
+                               "index out of range in self");
+  expect_bad_index<Error>(
+      [&] {
+        at::index_add(x, 0, indices_of({3}, {1}), sample({1, 4}));
+      },
+      "index 3 is out of bounds for dimension 0 with size 3");
   expect_error<Error>([&] { at::index_copy(x, 1, indices_of({0}, {1}), sample({2, 1})); },
                       "Destination slice shape: 3 at dimension 1 and source slice shape: 2 at dimension 0.");
   Tensor eighths = at::to(tensor_of({1, 2}, {2}), at::kFloat8_e4m3fn);

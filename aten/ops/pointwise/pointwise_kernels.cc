@@ -71,9 +71,13 @@ void clamp_kernel(const Tensor& self, const std::optional<Scalar>& min, const st
   }
 }
 TensorSpec clamp_min_meta(const Tensor& self, const Scalar& min) { return clamp_meta(self, min, std::nullopt); }
-void clamp_min_kernel(const Tensor& self, const Scalar& min, Tensor& out) { clamp_kernel(self, min, std::nullopt, out); }
+void clamp_min_kernel(const Tensor& self, const Scalar& min, Tensor& out) {
+  clamp_kernel(self, min, std::nullopt, out);
+}
 TensorSpec clamp_max_meta(const Tensor& self, const Scalar& max) { return clamp_meta(self, std::nullopt, max); }
-void clamp_max_kernel(const Tensor& self, const Scalar& max, Tensor& out) { clamp_kernel(self, std::nullopt, max, out); }
+void clamp_max_kernel(const Tensor& self, const Scalar& max, Tensor& out) {
+  clamp_kernel(self, std::nullopt, max, out);
+}
 
 namespace {
 }  // namespace
@@ -84,7 +88,8 @@ TensorSpec clamp_tensor_meta(const Tensor& self, const std::optional<Tensor>& mi
   const Tensor& high = given(max) ? *max : *min;
   return real_spec("clamp", {self, low, high}, promoted_type({self, low, high}));
 }
-void clamp_tensor_kernel(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max, Tensor& out) {
+void clamp_tensor_kernel(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max,
+                         Tensor& out) {
   const ScalarType dtype = out.scalar_type();
   if (given(min) && given(max)) {
     pointwise::run("clamp", cpu::loops::clamp_tensor, dtype, nullptr, out, {self, *min, *max});
@@ -138,7 +143,8 @@ Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& 
 TensorSpec addcmul_meta(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
   return result_spec({self, tensor1, tensor2}, promoted_type({self, tensor1, tensor2}));
 }
-void addcmul_kernel(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
+void addcmul_kernel(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value,
+                    Tensor& out) {
   const Params params(cpu::compute_type(out.scalar_type()), {value});
   pointwise::run("addcmul", cpu::loops::addcmul, out.scalar_type(), params.get(), out, {self, tensor1, tensor2});
 }
@@ -151,7 +157,8 @@ TensorSpec addcdiv_meta(const Tensor& self, const Tensor& tensor1, const Tensor&
               "tensor2), for all dtypes.");
   return result_spec({self, tensor1, tensor2}, promoted_type({self, tensor1, tensor2}));
 }
-void addcdiv_kernel(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value, Tensor& out) {
+void addcdiv_kernel(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value,
+                    Tensor& out) {
   const Params params(cpu::compute_type(out.scalar_type()), {value});
   pointwise::run("addcdiv", cpu::loops::addcdiv, out.scalar_type(), params.get(), out, {self, tensor1, tensor2});
 }

@@ -2,15 +2,15 @@
 #include <cmath>
 #include <limits>
 
-#include "aten/core/overlap.h"
 #include "aten/core/empty.h"
+#include "aten/core/overlap.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/random/integer_range.h"
 #include "aten/ops/random/kernels.h"
-#include "aten/ops/shared/draws.h"
 #include "aten/ops/random/ops.h"
+#include "aten/ops/shared/draws.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
@@ -159,7 +159,8 @@ random::IntegerRange random::integer_range(const Tensor& self, int64_t from, std
   const auto [low, high] = checked_bounds(self, from, to);
   const ScalarType dtype = self.scalar_type();
   // One behind the largest; that of int64 may be 2^63, and the whole range 2^64.
-  const uint64_t end = high.has_value() ? static_cast<uint64_t>(*high) : static_cast<uint64_t>(range_of(dtype).most) + 1;
+  const uint64_t end =
+      high.has_value() ? static_cast<uint64_t>(*high) : static_cast<uint64_t>(range_of(dtype).most) + 1;
   const uint64_t range = end - static_cast<uint64_t>(low);
   if (range == 0) return {0, 0, true};
   return {range, low, range >= uint64_t{1} << 32 && draws_wide_ranges(dtype)};

@@ -43,25 +43,29 @@ Scalar correction_of(bool unbiased) { return Scalar(static_cast<int64_t>(unbiase
 TensorSpec var_meta(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>&, bool keepdim) {
   return variance_spec("std and var", self, dim, keepdim);
 }
-void var_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool, Tensor& out) {
+void var_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool,
+                Tensor& out) {
   moments("var", self, dim, correction, false, out, Tensor());
 }
 TensorSpec std_meta(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>&, bool keepdim) {
   return variance_spec("std and var", self, dim, keepdim);
 }
-void std_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool, Tensor& out) {
+void std_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool,
+                Tensor& out) {
   moments("std", self, dim, correction, true, out, Tensor());
 }
 std::array<TensorSpec, 2> var_mean_meta(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>&, bool keepdim) {
   return variance_mean_spec("var_mean", self, dim, keepdim);
 }
-void var_mean_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool, Tensor& var, Tensor& mean) {
+void var_mean_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool,
+                     Tensor& var, Tensor& mean) {
   moments("var_mean", self, dim, correction, false, var, mean);
 }
 std::array<TensorSpec, 2> std_mean_meta(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>&, bool keepdim) {
   return variance_mean_spec("std_mean", self, dim, keepdim);
 }
-void std_mean_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool, Tensor& std, Tensor& mean) {
+void std_mean_kernel(const Tensor& self, OptionalIntArrayRef dim, const std::optional<Scalar>& correction, bool,
+                     Tensor& std, Tensor& mean) {
   moments("std_mean", self, dim, correction, true, std, mean);
 }
 

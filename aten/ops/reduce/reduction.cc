@@ -77,9 +77,10 @@ void run_reduction(const char* op, const cpu::ReduceKernel* kernel, const Tensor
                    const TensorBase& out0, const TensorBase& out1, const cpu::ReduceParams& params) {
   if (!kernel) throw_not_implemented(op, self.scalar_type());
   const bool on_cpu = self.is_cpu();
-  TORCH_CHECK_NOT_IMPLEMENTED(on_cpu || (self.is_cuda() && kernel->cuda != nullptr), op, ": no kernel for tensors on ", self.device(),
-                              " is linked");
-  if (C10_UNLIKELY(on_cpu && !is_aligned(self))) return run_reduction(op, kernel, aligned_copy(self, true), mask, out0, out1, params);
+  TORCH_CHECK_NOT_IMPLEMENTED(on_cpu || (self.is_cuda() && kernel->cuda != nullptr), op, ": no kernel for tensors on ",
+                              self.device(), " is linked");
+  if (C10_UNLIKELY(on_cpu && !is_aligned(self)))
+    return run_reduction(op, kernel, aligned_copy(self, true), mask, out0, out1, params);
   if (C10_UNLIKELY(on_cpu && (!is_aligned(out0) || !is_aligned(out1)))) {
     const Tensor first = out0.defined() ? aligned_copy(out0, false) : Tensor();
     const Tensor second = out1.defined() ? aligned_copy(out1, false) : Tensor();

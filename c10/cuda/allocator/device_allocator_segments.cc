@@ -230,7 +230,8 @@ void DeviceAllocator::unmap_block(Block* block, const Context& context) {
   ExpandableSegment::Range range = segment.pieces_within(block->ptr, block->size);
   if (range.bytes == 0) return;
   std::unique_ptr<Block> behind = make_block(), middle = make_block();
-  // Unlike cudaFree the driver does not wait for who uses the memory. That of a graph is used on the streams of its replays.
+  // Unlike cudaFree the driver does not wait for who uses the memory. That of a graph is used on the streams of its
+  // replays.
   C10_CUDA_CHECK(pool.owner != nullptr ? cudaDeviceSynchronize() : cudaStreamSynchronize(block->stream));
   range = segment.unmap(range);
   reserved_ -= range.bytes;
