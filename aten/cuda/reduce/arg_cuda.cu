@@ -16,7 +16,8 @@ struct Arg {
 
   static KD_DEVICE void take(State& s, T v, int64_t position) {
     if (position < 0) return;
-    const bool replaces = s.position < 0 || better<kMax>(v, s.value) || (position < s.position && !better<kMax>(s.value, v));
+    const bool replaces =
+        s.position < 0 || better<kMax>(v, s.value) || (position < s.position && !better<kMax>(s.value, v));
     if (replaces) {
       s.value = v;
       s.position = position;
@@ -26,7 +27,9 @@ struct Arg {
 #pragma unroll
     for (int i = 0; i < n; ++i) take(s, x[i], position + i * step);
   }
-  static KD_DEVICE void join(State& into, const State& from) { take(into, from.value, from.position); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    take(into, from.value, from.position);
+  }
   static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) {
     results.put<0>(s.value);
     results.put<1>(s.position);
@@ -41,8 +44,12 @@ using ArgMin = Arg<T, false>;
 
 namespace reductions {
 
-ReduceLaunchers argmax(ScalarType dtype, const ReduceParams&) { return launchers_of_real<ArgMax>(dtype); }
-ReduceLaunchers argmin(ScalarType dtype, const ReduceParams&) { return launchers_of_real<ArgMin>(dtype); }
+ReduceLaunchers argmax(ScalarType dtype, const ReduceParams&) {
+  return launchers_of_real<ArgMax>(dtype);
+}
+ReduceLaunchers argmin(ScalarType dtype, const ReduceParams&) {
+  return launchers_of_real<ArgMin>(dtype);
+}
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -50,8 +50,8 @@ __device__ __forceinline__ void join_lanes(T& value, int width, const Join& join
   }
 }
 
-/// The first thread of a block of `threads` (a multiple of 32, at most 1024, all of which call this) gets what all have. `scratch` has
-/// room for one value a warp, and is free again behind the block's next barrier.
+/// The first thread of a block of `threads` (a multiple of 32, at most 1024, all of which call this) gets what all
+/// have. `scratch` has room for one value a warp, and is free again behind the block's next barrier.
 template <class T, class Join>
 __device__ __forceinline__ void join_block(T& value, int thread, int threads, T* scratch, const Join& join) {
   join_lanes(value, 32, join);

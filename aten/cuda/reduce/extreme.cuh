@@ -7,8 +7,10 @@ namespace at::cuda {
 template <class T, bool kMax>
 KD_DEVICE constexpr T neutral() {
   using Limits = std::numeric_limits<T>;
-  if constexpr (Limits::has_infinity) return kMax ? -Limits::infinity() : Limits::infinity();
-  else return kMax ? Limits::lowest() : Limits::max();
+  if constexpr (Limits::has_infinity)
+    return kMax ? -Limits::infinity() : Limits::infinity();
+  else
+    return kMax ? Limits::lowest() : Limits::max();
 }
 
 // Whether x replaces best: larger (smaller), or the first NaN.

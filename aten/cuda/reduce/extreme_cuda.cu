@@ -19,8 +19,12 @@ struct Extreme {
 #pragma unroll
     for (int i = 0; i < n; ++i) take(s, x[i]);
   }
-  static KD_DEVICE void join(State& into, const State& from) { take(into, from.value); }
-  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) { results.put<0>(s.value); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    take(into, from.value);
+  }
+  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) {
+    results.put<0>(s.value);
+  }
 };
 template <class T>
 using Max = Extreme<T, true>;
@@ -43,7 +47,9 @@ struct MinMax {
 #pragma unroll
     for (int i = 0; i < n; ++i) take(s, x[i], x[i]);
   }
-  static KD_DEVICE void join(State& into, const State& from) { take(into, from.least, from.greatest); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    take(into, from.least, from.greatest);
+  }
   static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) {
     results.put<0>(s.least);
     results.put<1>(s.greatest);
@@ -54,9 +60,15 @@ struct MinMax {
 
 namespace reductions {
 
-ReduceLaunchers max(ScalarType dtype, const ReduceParams&) { return launchers_of_real<Max>(dtype); }
-ReduceLaunchers min(ScalarType dtype, const ReduceParams&) { return launchers_of_real<Min>(dtype); }
-ReduceLaunchers minmax(ScalarType dtype, const ReduceParams&) { return launchers_of_real<MinMax>(dtype); }
+ReduceLaunchers max(ScalarType dtype, const ReduceParams&) {
+  return launchers_of_real<Max>(dtype);
+}
+ReduceLaunchers min(ScalarType dtype, const ReduceParams&) {
+  return launchers_of_real<Min>(dtype);
+}
+ReduceLaunchers minmax(ScalarType dtype, const ReduceParams&) {
+  return launchers_of_real<MinMax>(dtype);
+}
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -19,7 +19,9 @@ struct Logical {
   static KD_DEVICE void join(State& into, const State& from) {
     into.value = kAll ? into.value & from.value : into.value | from.value;
   }
-  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) { results.put<0>(s.value != 0); }
+  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) {
+    results.put<0>(s.value != 0);
+  }
 };
 
 struct Count {
@@ -35,17 +37,27 @@ struct Count {
     for (int i = 0; i < n; ++i) some += x[i];
     s.value += some;
   }
-  static KD_DEVICE void join(State& into, const State& from) { into.value += from.value; }
-  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) { results.put<0>(s.value); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    into.value += from.value;
+  }
+  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) {
+    results.put<0>(s.value);
+  }
 };
 
 }  // namespace
 
 namespace reductions {
 
-ReduceLaunchers all(ScalarType, const ReduceParams&) { return reduce_launchers<Logical<true>>(); }
-ReduceLaunchers any(ScalarType, const ReduceParams&) { return reduce_launchers<Logical<false>>(); }
-ReduceLaunchers count_nonzero(ScalarType, const ReduceParams&) { return reduce_launchers<Count>(); }
+ReduceLaunchers all(ScalarType, const ReduceParams&) {
+  return reduce_launchers<Logical<true>>();
+}
+ReduceLaunchers any(ScalarType, const ReduceParams&) {
+  return reduce_launchers<Logical<false>>();
+}
+ReduceLaunchers count_nonzero(ScalarType, const ReduceParams&) {
+  return reduce_launchers<Count>();
+}
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -6,8 +6,12 @@ namespace {
 
 enum class NormKind { kZero, kOne, kTwo, kInf, kNegInf, kPower };
 
-KD_DEVICE double magnitude(double v) { return ::fabs(v); }
-KD_DEVICE double magnitude(c10::complex<double> v) { return ::hypot(v.real(), v.imag()); }
+KD_DEVICE double magnitude(double v) {
+  return ::fabs(v);
+}
+KD_DEVICE double magnitude(c10::complex<double> v) {
+  return ::hypot(v.real(), v.imag());
+}
 
 template <NormKind kKind, class T>
 struct Norm {
@@ -30,13 +34,19 @@ struct Norm {
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       const double a = magnitude(x[i]);
-      if constexpr (kKind == NormKind::kZero) take(s, a != 0 ? 1.0 : 0.0);
-      else if constexpr (kKind == NormKind::kTwo) take(s, a * a);
-      else if constexpr (kKind == NormKind::kPower) take(s, ::pow(a, params.p));
-      else take(s, a);
+      if constexpr (kKind == NormKind::kZero)
+        take(s, a != 0 ? 1.0 : 0.0);
+      else if constexpr (kKind == NormKind::kTwo)
+        take(s, a * a);
+      else if constexpr (kKind == NormKind::kPower)
+        take(s, ::pow(a, params.p));
+      else
+        take(s, a);
     }
   }
-  static KD_DEVICE void join(State& into, const State& from) { take(into, from.value); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    take(into, from.value);
+  }
   static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams& params) {
     double v = s.value;
     if constexpr (kKind == NormKind::kTwo) v = ::sqrt(v);
@@ -71,7 +81,9 @@ struct LogSumExp {
 #pragma unroll
     for (int i = 0; i < n; ++i) take(s, x[i], x[i] == -std::numeric_limits<double>::infinity() ? 0.0 : 1.0);
   }
-  static KD_DEVICE void join(State& into, const State& from) { take(into, from.top, from.sum); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    take(into, from.top, from.sum);
+  }
   static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) {
     results.put<0>(s.sum == 0 ? -std::numeric_limits<double>::infinity() : s.top + ::log(s.sum));
   }
@@ -94,7 +106,9 @@ namespace reductions {
 ReduceLaunchers norm(ScalarType dtype, const ReduceParams& params) {
   return c10::isComplexType(dtype) ? norm_of<c10::complex<double>>(params.p) : norm_of<double>(params.p);
 }
-ReduceLaunchers logsumexp(ScalarType, const ReduceParams&) { return reduce_launchers<LogSumExp>(); }
+ReduceLaunchers logsumexp(ScalarType, const ReduceParams&) {
+  return reduce_launchers<LogSumExp>();
+}
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -47,8 +47,12 @@ ReduceLaunchers launchers(ScalarType dtype) {
 
 namespace reductions {
 
-ReduceLaunchers gradient_sums(ScalarType dtype, const cpu::ReduceParams&) { return launchers<false>(dtype); }
-ReduceLaunchers scaled_gradient_sums(ScalarType dtype, const cpu::ReduceParams&) { return launchers<true>(dtype); }
+ReduceLaunchers gradient_sums(ScalarType dtype, const cpu::ReduceParams&) {
+  return launchers<false>(dtype);
+}
+ReduceLaunchers scaled_gradient_sums(ScalarType dtype, const cpu::ReduceParams&) {
+  return launchers<true>(dtype);
+}
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -35,7 +35,8 @@ Dims<kOperands> device_dims(const char* name, const cpu::StridedDims<kOperands>&
 template <int kOperands>
 using Offsets = std::array<int64_t, static_cast<size_t>(kOperands)>;
 template <int kOperands, class F>
-void for_parts(const cpu::StridedDims<kOperands>& dims, const F& f, int64_t first = 0, const Offsets<kOperands>& offsets = {}) {
+void for_parts(const cpu::StridedDims<kOperands>& dims, const F& f, int64_t first = 0,
+               const Offsets<kOperands>& offsets = {}) {
   const int64_t numel = dims.numel();
   if (numel <= kMost) return f(dims, first, offsets);
   cpu::StridedDims<kOperands> part = dims;
@@ -50,10 +51,11 @@ void for_parts(const cpu::StridedDims<kOperands>& dims, const F& f, int64_t firs
   }
 }
 
-// Whether vectors of `bytes` can be read: at `in`, along dimension 0 of `along`, whatever the index in the other dimensions.
+// Whether vectors of `bytes` can be read: at `in`, along dimension 0 of `along`, whatever the index in the other
+// dimensions.
 template <int kA, int kB>
-bool reads_vectors(const char* in, int64_t lanes, int64_t item, const cpu::StridedDims<kA>& along, const cpu::StridedDims<kB>& across,
-                   bool may_have_rest) {
+bool reads_vectors(const char* in, int64_t lanes, int64_t item, const cpu::StridedDims<kA>& along,
+                   const cpu::StridedDims<kB>& across, bool may_have_rest) {
   const int64_t bytes = std::min<int64_t>(16, lanes * item);
   if (along.ndim == 0 || along.strides[0][0] != item || along.sizes[0] < lanes) return false;
   if (reinterpret_cast<uintptr_t>(in) % static_cast<uintptr_t>(bytes) != 0) return false;
@@ -67,7 +69,9 @@ bool reads_vectors(const char* in, int64_t lanes, int64_t item, const cpu::Strid
   return true;
 }
 
-int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+int64_t magnitude(int64_t v) {
+  return v < 0 ? -v : v;
+}
 
 // How the elements of a call are read, and by which threads.
 void plan(ReduceCall& call, const cpu::StridedDims<3>& kept, const cpu::StridedDims<1>& reduced) {
@@ -75,16 +79,21 @@ void plan(ReduceCall& call, const cpu::StridedDims<3>& kept, const cpu::StridedD
   const bool one_alignment = call.pair.second == nullptr || (call.pair.second - call.in) % 16 == 0;
   const int64_t n = call.elements, outputs = call.outputs;
   call.access = ReduceAccess::kElements;
-  if (one_alignment && reads_vectors(call.in, kReduceVector, item, reduced, kept, true)) call.access = ReduceAccess::kVectors;
-  else if (one_alignment && reads_vectors(call.in, kReduceOutputs, item, kept, reduced, false)) call.access = ReduceAccess::kOutputVectors;
+  if (one_alignment && reads_vectors(call.in, kReduceVector, item, reduced, kept, true))
+    call.access = ReduceAccess::kVectors;
+  else if (one_alignment && reads_vectors(call.in, kReduceOutputs, item, kept, reduced, false))
+    call.access = ReduceAccess::kOutputVectors;
   const int64_t reduced_stride = reduced.ndim > 0 ? magnitude(reduced.strides[0][0]) : INT64_MAX;
   const int64_t kept_stride = kept.ndim > 0 ? magnitude(kept.strides[0][0]) : INT64_MAX;
   call.lanes_reduce = call.access == ReduceAccess::kVectors ||
                       (call.access == ReduceAccess::kElements && n > 1 && reduced_stride <= kept_stride);
-  const int64_t units = call.access == ReduceAccess::kVectors ? std::max<int64_t>(1, n / kReduceVector) : std::max<int64_t>(1, n);
+  const int64_t units =
+      call.access == ReduceAccess::kVectors ? std::max<int64_t>(1, n / kReduceVector) : std::max<int64_t>(1, n);
   if (call.lanes_reduce) {
     const bool whole_block = units > 32 && (n > kWarpElements || outputs < kMostBlocks) && units >= kReduceThreads / 2;
-    call.threads = whole_block ? kReduceThreads : static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::min<int64_t>(units, 32))));
+    call.threads = whole_block
+                       ? kReduceThreads
+                       : static_cast<uint32_t>(std::bit_ceil(static_cast<uint64_t>(std::min<int64_t>(units, 32))));
   } else {
     const int64_t columns = call.access == ReduceAccess::kOutputVectors ? outputs / kReduceOutputs : outputs;
     const int64_t lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::min<int64_t>(columns, 32))));
@@ -119,7 +128,8 @@ void run(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, const
   kept.normalize();
   if (kept.numel() == 0) return;
   const ReduceLaunchers launchers = find(in_dtype, params);
-  TORCH_CHECK_NOT_IMPLEMENTED(launchers.pieces != nullptr, "\"", name, "\" not implemented for '", in_dtype, "' on CUDA tensors");
+  TORCH_CHECK_NOT_IMPLEMENTED(launchers.pieces != nullptr, "\"", name, "\" not implemented for '", in_dtype,
+                              "' on CUDA tensors");
   reduced.normalize(launchers.ordered);
   for_parts(kept, [&](const cpu::StridedDims<3>& outputs, int64_t first_output, const Offsets<3>& at) {
     std::vector<ReduceCall> calls;
@@ -168,13 +178,13 @@ void run(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, const
 
 }  // namespace
 
-void reduce(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, ScalarType in_dtype, const ScalarType (&out_dtypes)[2],
-            const cpu::ReduceParams& params) {
+void reduce(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, ScalarType in_dtype,
+            const ScalarType (&out_dtypes)[2], const cpu::ReduceParams& params) {
   run(name, find, args, {}, in_dtype, out_dtypes, params);
 }
 
-void reduce_pairs(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, const ReducePair& pair, ScalarType in_dtype,
-                  const ScalarType (&out_dtypes)[2]) {
+void reduce_pairs(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, const ReducePair& pair,
+                  ScalarType in_dtype, const ScalarType (&out_dtypes)[2]) {
   run(name, find, args, pair, in_dtype, out_dtypes, {});
 }
 

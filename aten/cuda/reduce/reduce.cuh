@@ -50,7 +50,8 @@ KD_DEVICE int64_t offset_of(const Dims<kOperands>& dims, uint32_t index) {
 }
 
 template <class Op>
-__device__ __forceinline__ void finish_output(const ReduceCall& call, uint32_t output, const typename Op::State& state) {
+__device__ __forceinline__ void finish_output(const ReduceCall& call, uint32_t output,
+                                              const typename Op::State& state) {
   ReduceResults results;
   results.out[0] = call.out[0] != nullptr ? call.out[0] + offset_of<1>(call.kept, output) : nullptr;
   results.out[1] = call.out[1] != nullptr ? call.out[1] + offset_of<2>(call.kept, output) : nullptr;
@@ -60,15 +61,18 @@ __device__ __forceinline__ void finish_output(const ReduceCall& call, uint32_t o
 }
 
 // What an operation on pairs takes in place of step: the second inputs' elements y, and the number of the output.
-//     static KD_DEVICE void step(State&, const Compute* x, const Compute* y, int n, int64_t position, int64_t step, int64_t output,
+//     static KD_DEVICE void step(State&, const Compute* x, const Compute* y, int n, int64_t position, int64_t step,
+//     int64_t output,
 //                                const ReducePair&);
 template <class Op>
-inline constexpr bool kTakesPairs = requires { Op::kPairs; };
+inline constexpr bool kTakesPairs = requires {
+  Op::kPairs;
+};
 
 // n elements, which `load(in, x)` brings from one of the inputs at an address of the first.
 template <class Op, int kCount, class Load>
-__device__ __forceinline__ void take(const ReduceCall& call, typename Op::State* states, int outputs, int64_t position, int64_t step,
-                                     int64_t output, const Load& load) {
+__device__ __forceinline__ void take(const ReduceCall& call, typename Op::State* states, int outputs, int64_t position,
+                                     int64_t step, int64_t output, const Load& load) {
   using Compute = typename Op::Compute;
   [[maybe_unused]] Compute x[kCount] = {}, y[kCount] = {};
   const auto each_output = [](const auto& f) {
@@ -78,18 +82,22 @@ __device__ __forceinline__ void take(const ReduceCall& call, typename Op::State*
   load(int64_t{0}, x);
   if constexpr (kTakesPairs<Op>) {
     load(static_cast<int64_t>(call.pair.second - call.in), y);
-    if (outputs == 1) Op::step(states[0], x, y, kCount, position, step, output, call.pair);
-    else each_output([&](int k) { Op::step(states[k], x + k, y + k, 1, position, step, output + k, call.pair); });
+    if (outputs == 1)
+      Op::step(states[0], x, y, kCount, position, step, output, call.pair);
+    else
+      each_output([&](int k) { Op::step(states[k], x + k, y + k, 1, position, step, output + k, call.pair); });
   } else {
-    if (outputs == 1) Op::step(states[0], x, kCount, position, step, call.params);
-    else each_output([&](int k) { Op::step(states[k], x + k, 1, position, step, call.params); });
+    if (outputs == 1)
+      Op::step(states[0], x, kCount, position, step, call.params);
+    else
+      each_output([&](int k) { Op::step(states[k], x + k, 1, position, step, call.params); });
   }
 }
 
 // The elements [begin, end) in units of kReduceVector (kVectors) or 1, of which this is thread `first` of call.threads.
 template <class Op, ReduceAccess kAccess, int kOutputs>
-__device__ __forceinline__ void take_elements(const ReduceCall& call, const char* in, uint32_t begin, uint32_t end, uint32_t first,
-                                              int64_t output, typename Op::State (&states)[kOutputs]) {
+__device__ __forceinline__ void take_elements(const ReduceCall& call, const char* in, uint32_t begin, uint32_t end,
+                                              uint32_t first, int64_t output, typename Op::State (&states)[kOutputs]) {
   const uint32_t step = call.threads;
   if constexpr (kAccess == ReduceAccess::kVectors) {
     const bool is_row = call.reduced.count == 1;
@@ -129,11 +137,13 @@ __device__ __forceinline__ void take_elements(const ReduceCall& call, const char
 
 // A block's outputs, of which each is seen by call.threads of its threads; blockIdx.y is the piece of the reduction.
 template <class Op, ReduceAccess kAccess>
-__global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 16 ? 2 : 4) reduce_pieces(const __grid_constant__ ReduceCall call) {
+__global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 16 ? 2 : 4)
+    reduce_pieces(const __grid_constant__ ReduceCall call) {
   using State = typename Op::State;
   constexpr int kOutputs = kAccess == ReduceAccess::kOutputVectors ? kReduceOutputs : 1;
   constexpr uint32_t kUnit = kAccess == ReduceAccess::kVectors ? kReduceVector : 1;
-  const bool lanes_reduce = kAccess == ReduceAccess::kVectors || (kAccess == ReduceAccess::kElements && call.lanes_reduce);
+  const bool lanes_reduce =
+      kAccess == ReduceAccess::kVectors || (kAccess == ReduceAccess::kElements && call.lanes_reduce);
   State* scratch = c10::cuda::dynamic_shared<State>();
   const uint32_t along = lanes_reduce ? threadIdx.x : threadIdx.y;
   const uint32_t place = lanes_reduce ? threadIdx.y : threadIdx.x, places = lanes_reduce ? blockDim.y : blockDim.x;
@@ -161,8 +171,10 @@ __global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 1
 
   const auto join = [](State& into, const State& from) { Op::join(into, from); };
   if (lanes_reduce) {
-    if (call.threads > 32) join_block(states[0], static_cast<int>(along), static_cast<int>(call.threads), scratch, join);
-    else join_lanes(states[0], static_cast<int>(call.threads), join);
+    if (call.threads > 32)
+      join_block(states[0], static_cast<int>(along), static_cast<int>(call.threads), scratch, join);
+    else
+      join_lanes(states[0], static_cast<int>(call.threads), join);
   } else {
     for (uint32_t half = call.threads / 2; half > 0; half /= 2) {
       if (along >= half && along < 2 * half) {
@@ -178,7 +190,7 @@ __global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 1
     }
   }
   if (along != 0 || output >= call.outputs) return;
-  // One copy of what follows: it has a case for every dtype.
+    // One copy of what follows: it has a case for every dtype.
 #pragma unroll 1
   for (int k = 0; k < kOutputs; ++k) {
     State state = states[0];
@@ -189,7 +201,8 @@ __global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 1
     if (call.states == nullptr) {
       finish_output<Op>(call, output + static_cast<uint32_t>(k), state);
     } else {
-      const uint64_t slot = uint64_t{output + static_cast<uint32_t>(k)} * call.total_pieces + call.first_piece + blockIdx.y;
+      const uint64_t slot =
+          uint64_t{output + static_cast<uint32_t>(k)} * call.total_pieces + call.first_piece + blockIdx.y;
       reinterpret_cast<State*>(call.states)[slot] = state;
     }
   }
@@ -218,7 +231,8 @@ void launch_reduce_pieces(const ReduceCall& call) {
   while (places > 1 && places / 2 >= columns && places / 2 * call.threads >= 32) places /= 2;
   const dim3 block = call.lanes_reduce ? dim3(call.threads, places) : dim3(places, call.threads);
   c10::cuda::Launch shape{.grid = dim3((columns - 1) / places + 1, call.pieces), .block = block};
-  shape.shared_bytes = sizeof(typename Op::State) * (call.lanes_reduce ? kReduceThreads / 32 : kReduceThreads / 2 * per_thread);
+  shape.shared_bytes =
+      sizeof(typename Op::State) * (call.lanes_reduce ? kReduceThreads / 32 : kReduceThreads / 2 * per_thread);
   shape.stream = c10::cuda::getCurrentCUDAStream();
   switch (call.access) {
     case ReduceAccess::kElements:
@@ -232,9 +246,9 @@ void launch_reduce_pieces(const ReduceCall& call) {
 
 template <class Op>
 void launch_reduce_join(const ReduceCall& call) {
-  c10::cuda::launch_or_throw(call.name, reduce_join<Op>,
-                             {.grid = (call.outputs - 1) / 8 + 1, .block = dim3(32, 8), .stream = c10::cuda::getCurrentCUDAStream()},
-                             call);
+  c10::cuda::launch_or_throw(
+      call.name, reduce_join<Op>,
+      {.grid = (call.outputs - 1) / 8 + 1, .block = dim3(32, 8), .stream = c10::cuda::getCurrentCUDAStream()}, call);
 }
 
 /// The kernels of an operation.

@@ -44,18 +44,24 @@ struct SumOf {
   static KD_DEVICE void step(State& s, const T* x, int n, int64_t, int64_t, const ReduceParams&) {
 #pragma unroll
     for (int i = 0; i < n; ++i) {
-      if constexpr (kSkipNan) s.add(x[i] == x[i] ? x[i] : T(0));
-      else s.add(x[i]);
+      if constexpr (kSkipNan)
+        s.add(x[i] == x[i] ? x[i] : T(0));
+      else
+        s.add(x[i]);
     }
   }
-  static KD_DEVICE void join(State& into, const State& from) { into.add(from); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    into.add(from);
+  }
   static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams& params) {
     if constexpr (kIsComplex<T>) {
       results.put<0>(c10::complex<double>(s.real.value() / params.divisor, s.imag.value() / params.divisor));
     } else if constexpr (std::is_same_v<T, int64_t>) {
       const auto sum = static_cast<int64_t>(s.sum);
-      if (params.divisor == 1) results.put<0>(sum);
-      else results.put<0>(static_cast<double>(sum) / params.divisor);
+      if (params.divisor == 1)
+        results.put<0>(sum);
+      else
+        results.put<0>(static_cast<double>(sum) / params.divisor);
     } else {
       results.put<0>(s.value() / params.divisor);
     }
@@ -75,16 +81,23 @@ struct Product {
   static constexpr bool kOrdered = false;
 
   static KD_DEVICE T times(T a, T b) {
-    if constexpr (std::is_same_v<T, int64_t>) return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    else if constexpr (kIsComplex<T>) return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
-    else return a * b;
+    if constexpr (std::is_same_v<T, int64_t>)
+      return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    else if constexpr (kIsComplex<T>)
+      return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    else
+      return a * b;
   }
   static KD_DEVICE void step(State& s, const T* x, int n, int64_t, int64_t, const ReduceParams&) {
 #pragma unroll
     for (int i = 0; i < n; ++i) s.value = times(s.value, x[i]);
   }
-  static KD_DEVICE void join(State& into, const State& from) { into.value = times(into.value, from.value); }
-  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) { results.put<0>(s.value); }
+  static KD_DEVICE void join(State& into, const State& from) {
+    into.value = times(into.value, from.value);
+  }
+  static KD_DEVICE void finish(const State& s, const ReduceResults& results, const ReduceParams&) {
+    results.put<0>(s.value);
+  }
 };
 
 }  // namespace

@@ -403,7 +403,10 @@ TEST(Loss, CtcBadArguments) {
 
 TEST(Loss, BadArguments) {
   const Tensor x = sample({4, 3});
-  expect_error<IndexError>([&] { at::nll_loss(x, indices_of({0, 1, 3, 0}, {4})); }, "Target 3 is out of bounds.");
+  // A device says so later, and is lost.
+  if (device().is_cpu()) {
+    expect_error<IndexError>([&] { at::nll_loss(x, indices_of({0, 1, 3, 0}, {4})); }, "Target 3 is out of bounds.");
+  }
   expect_error<Error>([&] { at::nll_loss(x, indices_of({0, 1}, {2})); }, "size mismatch (got input: [4, 3], target: [2])");
   expect_error<Error>([&] { at::nll_loss(x, sample({4})); }, "expected target dtype to be Long or Byte, but got Float");
   expect_error<Error>([&] { at::nll_loss(x, indices_of({0, 1, 2, 0}, {4}), sample({2})); }, "weight tensor should be defined either for all 3 classes");
