@@ -1,5 +1,5 @@
+#include "aten/cuda/reduce/hash.h"
 #include "aten/cuda/reduce/reduce.cuh"
-#include "aten/cuda/reduce/select.h"
 
 namespace at::cuda {
 namespace {

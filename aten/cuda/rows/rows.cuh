@@ -142,7 +142,8 @@ struct Row {
 // `Fn` is a function of a row: template <class Compute, int kLanes> static __device__ void run(const Row<Compute,
 // kLanes>&).
 template <class Fn, class Compute, int kLanes>
-__global__ void __launch_bounds__(kThreadsPerBlock, 4) each_row(const __grid_constant__ RowsCall call) {
+__global__ void __launch_bounds__(kThreadsPerBlock, sizeof(Compute) > 4 ? 1 : 3)
+    each_row(const __grid_constant__ RowsCall call) {
   constexpr int kRows = static_cast<int>(kThreadsPerBlock) / kLanes;
   const int place = static_cast<int>(threadIdx.x) / kLanes, lane = static_cast<int>(threadIdx.x) % kLanes;
   for (int64_t row = int64_t{blockIdx.x} * kRows + place; row < call.rows; row += int64_t{gridDim.x} * kRows) {
