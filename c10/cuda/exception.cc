@@ -49,6 +49,7 @@ void throw_cuda_error(cudaError_t status, const char* call, const char* file, in
 
 void warn_cuda_error(cudaError_t status, const char* call, const char* file, int line) {
   TORCH_WARN("CUDA warning: ", describe(status, call, file, line));
+  (void)cudaGetLastError();  // said once
 }
 
 void throw_launch_error(cudaError_t status, const char* kernel, cudaStream_t stream, const char* file, int line) {

@@ -159,7 +159,7 @@ TEST(Binary, BadArguments) {
   const Tensor flag = tensor_of({1}, {3}, ScalarType::Bool), whole = tensor_of({1}, {3}, ScalarType::Int);
   EXPECT_THROW(at::sub(flag, flag), c10::Error);
   EXPECT_THROW(at::add(whole, whole, 0.5), c10::Error);
-  EXPECT_THROW(at::div(whole, tensor_of({0}, {3}, ScalarType::Int), "floor"), c10::Error);
+  if (!at::testing::device().is_cuda()) EXPECT_THROW(at::div(whole, tensor_of({0}, {3}, ScalarType::Int), "floor"), c10::Error);
   EXPECT_THROW(at::remainder(whole, 0), c10::Error);
   EXPECT_THROW(at::div(a, a, "up"), c10::Error);
   EXPECT_THROW(at::pow(whole, -1), c10::Error);
