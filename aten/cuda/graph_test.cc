@@ -631,7 +631,7 @@ TEST(CUDAGraph, EachCallFailing) {
     std::optional<Buffer> out;
     CUDAGraph first, second;
     // Replays that go on use the buffers on other streams than theirs.
-    const auto end = c10::make_scope_exit([] { (void)cudaDeviceSynchronize(); });
+    const auto end = c10::make_scope_exit([] { (void)cudaDeviceSynchronize(), (void)cudaGetLastError(); });
     {
       torch::cuda::graph capture(first);
       Buffer between(3);

@@ -143,7 +143,7 @@ inline void with_each_call_failing(const std::function<void()>& body) {
         return;
       }
       if (cuda_standin::failed_call() == "cudaGetDeviceCount") return;
-      EXPECT_EQ(last_launch_status(), cudaSuccess) << "an error is reported once";
+      EXPECT_EQ(last_launch_status(), cudaSuccess) << "an error is reported once: " << cuda_standin::failed_call();
       body();
       empty_caches();
       EXPECT_EQ(cuda_standin::misuse(), "");
