@@ -26,10 +26,17 @@ filegroup(name = "nvcc", srcs = ["missing.h"])
 filegroup(name = "toolkit", srcs = ["missing.h"])
 """
 
-# Libraries of the toolkit that programs load, each with what it needs of the others.
+# Headers that what is built for the host includes, too.
+_HEADERS = ["cuda_runtime.h", "cublasLt.h", "cudnn.h", "cufft.h", "cusolverDn.h", "cusparse.h"]
+
+# Libraries that programs load, each with what it needs of the others.
 _LIBRARIES = {
     "cublas_lt": ("libcublasLt", []),
     "cublas": ("libcublas", [":cublas_lt"]),
+    "cudnn": ("libcudnn", []),
+    "cufft": ("libcufft", []),
+    "cusolver": ("libcusolver", [":cublas", ":cusparse"]),
+    "cusparse": ("libcusparse", []),
 }
 
 _LIBRARY = """
@@ -53,7 +60,8 @@ def _shared_library(ctx, folders, stem):
 def _system_cuda_impl(ctx):
     root = ctx.os.environ.get("CUDA_PATH", "/usr/local/cuda")
     ctx.file("WORKSPACE", "workspace(name = %r)\n" % ctx.name)
-    has_headers = ctx.path(root + "/include/cuda_runtime.h").exists
+    missing = [header for header in _HEADERS if not ctx.path(root + "/include/" + header).exists]
+    has_headers = not missing
     libraries = [root + "/" + lib for lib in ["lib64", "lib"] if ctx.path(root + "/" + lib + "/libcudart_static.a").exists]
     is_complete = has_headers and ctx.path(root + "/bin/nvcc").exists and libraries
     for folder in ["bin", "include", "nvvm"]:
@@ -73,8 +81,8 @@ def _system_cuda_impl(ctx):
         return
     if not has_headers:
         # buildifier: disable=print
-        print("CUDA: no include/cuda_runtime.h under %s: what needs the toolkit's headers is skipped (CUDA_PATH names another folder)" % root)
-    message = "--config=cuda needs the CUDA toolkit: no bin/nvcc, include/cuda_runtime.h and libcudart_static.a under %s. Set CUDA_PATH." % root
+        print("CUDA: no include/%s under %s: what needs the toolkit's headers is skipped (CUDA_PATH names another folder)" % (missing[0], root))
+    message = "--config=cuda needs the CUDA toolkit with cuDNN: under %s there must be bin/nvcc, libcudart_static.a and in include %s. Set CUDA_PATH." % (root, ", ".join(_HEADERS))
     ctx.file("BUILD.bazel", (_HEADERS_ONLY if has_headers else "package(default_visibility = [\"//visibility:public\"])\ncc_library(name = \"headers\")\n") + _MISSING % message + shared)
 
 system_cuda = repository_rule(
