@@ -1,20 +1,48 @@
 // convolution, its gradients and its forms of the table of CUDA tensors.
 #include "aten/cuda/conv/convolution.h"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 
 #include "aten/core/structured.h"
+#include "aten/cuda/cudnn/convolution.h"
 #include "aten/ops/conv/check.h"
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/view/ops.h"
 
 namespace at::native {
 namespace {
 
-void run(cuda::ConvolutionPart part, const cuda::ConvolutionTensors& tensors) {
-  cuda::convolve_plainly(part, tensors);
+// By cuDNN, and by kernels of ours what it does not take.
+void run_once(cuda::ConvolutionPart part, const cuda::ConvolutionTensors& tensors, MemoryFormat format) {
+  if (!cuda::cudnn::try_convolve(part, tensors, format)) cuda::convolve_plainly(part, tensors);
+}
+
+// In parts where a tensor has more elements than are counted in 32 bits.
+void run(cuda::ConvolutionPart part, const cuda::ConvolutionTensors& t, MemoryFormat format) {
+  const int64_t batch = t.sizes.batch, largest = std::max(t.x.numel(), t.y.numel());
+  if (part == cuda::ConvolutionPart::kGradWeight || largest <= INT32_MAX || batch <= 1)
+    return run_once(part, t, format);
+  const int64_t together = std::max<int64_t>(1, INT32_MAX / (largest / batch));
+  for (int64_t begin = 0; begin < batch; begin += together) {
+    matrix::Convolution sizes = t.sizes;
+    sizes.batch = std::min(together, batch - begin);
+    const auto samples = [&](const Tensor& all) { return at::narrow(all, 0, begin, sizes.batch); };
+    Tensor add;
+    if (t.add != nullptr) add = samples(*t.add);
+    run_once(part,
+             {.name = t.name,
+              .sizes = sizes,
+              .x = samples(t.x),
+              .w = t.w,
+              .y = samples(t.y),
+              .bias = t.bias,
+              .add = t.add != nullptr ? &add : nullptr},
+             format);
+  }
 }
 
 // relu(convolution + alpha * z), each as it is given.
@@ -24,7 +52,8 @@ void rectified(const char* name, CheckedConvolution c, const Tensor& self, const
   Tensor add;
   if (z != nullptr) add = z->is_alias_of(out) ? at::clone(*z) : *z;
   run(cuda::ConvolutionPart::kForward,
-      {.name = name, .sizes = c.engine, .x = self, .w = weight, .y = out, .bias = bias, .add = z ? &add : nullptr});
+      {.name = name, .sizes = c.engine, .x = self, .w = weight, .y = out, .bias = bias, .add = z ? &add : nullptr},
+      result_format(self, weight));
 }
 
 }  // namespace
@@ -37,10 +66,12 @@ void convolution_cuda(const Tensor& input, const Tensor& weight, const std::opti
       check_convolution(input, weight, b, stride, padding, dilation, transposed, output_padding, groups);
   if (transposed) {
     run(cuda::ConvolutionPart::kGradInput,
-        {.name = "convolution", .sizes = c.engine, .x = out, .w = weight, .y = input, .bias = b});
+        {.name = "convolution", .sizes = c.engine, .x = out, .w = weight, .y = input, .bias = b},
+        result_format(input, weight));
   } else {
     run(cuda::ConvolutionPart::kForward,
-        {.name = "convolution", .sizes = c.engine, .x = input, .w = weight, .y = out, .bias = b});
+        {.name = "convolution", .sizes = c.engine, .x = input, .w = weight, .y = out, .bias = b},
+        result_format(input, weight));
   }
 }
 
@@ -83,12 +114,12 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_cuda(const Tensor& grad_
     cuda::ConvolutionTensors of = tensors;
     std::get<0>(result) = gradient_like(input, input, format);
     (transposed ? of.y : of.x) = std::get<0>(result);
-    run(transposed ? cuda::ConvolutionPart::kForward : cuda::ConvolutionPart::kGradInput, of);
+    run(transposed ? cuda::ConvolutionPart::kForward : cuda::ConvolutionPart::kGradInput, of, format);
   }
   if (output_mask[1]) {
     std::get<1>(result) = gradient_like(weight, input, format);
     tensors.w = std::get<1>(result);
-    run(cuda::ConvolutionPart::kGradWeight, tensors);
+    run(cuda::ConvolutionPart::kGradWeight, tensors, format);
   }
   if (output_mask[2]) {
     DimVector dims = {0};
