@@ -15,6 +15,7 @@
 #include "aten/core/context.h"
 #include "aten/core/tensor.h"
 #include "aten/cuda/cudnn/cache.h"
+#include "aten/cuda/graph.h"
 #include "aten/ops/conv/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -22,6 +23,8 @@
 #include "aten/ops/rnn/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/cuda/caching_allocator.h"
+#include "c10/cuda/device.h"
+#include "c10/cuda/frontend.h"
 #include "c10/cuda/testing.h"
 #include "tests/cuda_on_host/cudnn/standin.h"
 #include "tests/cuda_on_host/runtime/standin.h"
@@ -222,15 +225,16 @@ TEST(CudaConvolution, EnginesAreThoseThatTheContextAllows) {
     const Tensor x = to_gpu(random_tensor(c.x)), w = to_gpu(random_tensor(c.w));
     EXPECT_TRUE(context.allowTF32CuDNN());
     forward(c, x, w, {});
-    EXPECT_TRUE(has_note(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+    EXPECT_TRUE(has_note(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
+    EXPECT_FALSE(has_note(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
     {
       const NoTF32Guard guard;
       forward(c, x, w, {});
-      EXPECT_FALSE(has_note(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+      EXPECT_FALSE(has_note(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
     }
     context.setAllowTF32CuDNN(false);
     forward(c, x, w, {});
-    EXPECT_FALSE(has_note(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+    EXPECT_FALSE(has_note(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
     EXPECT_TRUE(has_note(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
     context.setDeterministicCuDNN(true);
     forward(c, x, w, {});
@@ -354,6 +358,38 @@ TEST(CudaConvolution, LackOfMemoryForOneEngineIsNoError) {
     EXPECT_EQ(cudnn_standin::executions(), 1u);
     EXPECT_EQ(cudnn_standin::last_notes(), 0u);
     EXPECT_EQ(cuda_standin::misuse(), "");
+  });
+}
+
+TEST(CudaConvolution, GraphsReplayThem) {
+  in_all_orders([] {
+    globalContext().setDeterministicCuDNN(true);
+    const Case& c = kCases[2];
+    const Tensor w = to_gpu(random_tensor(c.w)), h = to_gpu(random_tensor({1, 3, 2}));
+    const std::vector<Tensor> params = {to_gpu(random_tensor({8, 4})), to_gpu(random_tensor({8, 2}))};
+    Tensor x = to_gpu(random_tensor(c.x)), rows = to_gpu(random_tensor({5, 3, 4}));
+    const auto work = [&] {
+      const Tensor y = forward(c, x, w, {});
+      const auto gradients = backward(c, y, x, w);
+      const auto out = at::lstm(rows, {h, h}, params, false, 1, 0.0, false, false, false);
+      return std::vector<Tensor>{y, gradients[0], gradients[1], std::get<0>(out), std::get<2>(out)};
+    };
+    c10::cuda::device_synchronize();
+    cuda::CUDAGraph graph;
+    std::vector<Tensor> out;
+    {
+      torch::cuda::graph capture(graph);
+      out = work();
+    }
+    for (int i = 0; i < 2; ++i) {
+      at::copy_(x, random_tensor(c.x));
+      at::copy_(rows, random_tensor({5, 3, 4}));
+      graph.replay();
+      const std::vector<Tensor> want = work();
+      for (size_t k = 0; k < out.size(); ++k)
+        EXPECT_EQ(matrix_testing::values(out[k]), matrix_testing::values(want[k])) << k;
+    }
+    cuda::cudnn::clear_cache();
   });
 }
 

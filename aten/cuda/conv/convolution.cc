@@ -103,13 +103,15 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward_cuda(const Tensor& grad_
   const CheckedConvolution c = check_convolution_backward(grad_output, input, weight, stride, padding, dilation,
                                                           transposed, output_padding, groups);
   const MemoryFormat format = result_format(input, weight);
+  // One copy, if any, for both gradients.
+  const Tensor grad = output_mask[0] && output_mask[1] ? dense(grad_output, format) : grad_output;
   std::tuple<Tensor, Tensor, Tensor> result;
   // A transposed convolution is the gradient of another, whose input is grad_output.
   cuda::ConvolutionTensors tensors{.name = "convolution_backward",
                                    .sizes = c.engine,
-                                   .x = transposed ? grad_output : input,
+                                   .x = transposed ? grad : input,
                                    .w = weight,
-                                   .y = transposed ? input : grad_output};
+                                   .y = transposed ? input : grad};
   if (output_mask[0]) {
     cuda::ConvolutionTensors of = tensors;
     std::get<0>(result) = gradient_like(input, input, format);

@@ -17,9 +17,10 @@ namespace at::cuda::cudnn {
 inline void check(cudnnStatus_t status, const char* call) {
   if (C10_UNLIKELY(status != CUDNN_STATUS_SUCCESS)) throw_cudnn_error(status, call);
 }
-/// Whether the library says that it has not what was asked for.
+/// Whether the library says that it has not what was asked for, or cannot compile it.
 inline bool is_unsupported(cudnnStatus_t status) {
-  return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED;
+  return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ||
+         status == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
 }
 
 /// Movable only.

@@ -47,10 +47,11 @@ bool is_allowed(const Descriptor& config, const ConvolutionProblem& p, const Pol
     return std::find(notes, notes + count, note) < notes + count;
   };
   if (policy.deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return false;
-  // Sums are of the type that the graph says.
-  if (has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
-  const bool keeps_bits = p.type == CUDNN_DATA_FLOAT && !policy.tf32;
-  return !keeps_bits || (!has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) && !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE));
+  // Operands and sums are of the types that the graph says.
+  if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) || has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION))
+    return false;
+  // Of float32 tensor cores take TF32.
+  return p.type != CUDNN_DATA_FLOAT || policy.tf32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
 }
 
 // False where the engine turns out not to take it.

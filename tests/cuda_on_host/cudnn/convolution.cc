@@ -240,8 +240,12 @@ class Run {
     for (int i = 0; i < 3; ++i) {
       const Descriptor& tensor = *op.part(parts[i]);
       all[i] = i == result ? empty(tensor) : read(tensor);
-      if (i == result || !has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) continue;
-      for (C& value : all[i].values) value = static_cast<C>(rounded_to_tf32(static_cast<float>(value)));
+      if (i == result || type_of(tensor) != CUDNN_DATA_FLOAT || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) continue;
+      const bool to_half = has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+      for (C& value : all[i].values) {
+        value =
+            to_half ? rounded_to(CUDNN_DATA_HALF, value) : static_cast<C>(rounded_to_tf32(static_cast<float>(value)));
+      }
     }
     const Manner how{has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION), type_of(*op.part(parts[result])),
                      has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) ? run_ + 1 : 0};

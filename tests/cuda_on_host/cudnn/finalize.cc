@@ -219,12 +219,12 @@ std::vector<Engine> proposals(const Descriptor& heuristics) {
   constexpr int64_t kWorkspace = 100'000;
   if (bytes_of(type) == 0 || (fused && type == CUDNN_DATA_DOUBLE)) return {};
   const uint64_t core = bit(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
-  const uint64_t tf32 = core | bit(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
   if (mode == CUDNN_HEUR_MODE_FALLBACK) return fused ? std::vector<Engine>{} : std::vector<Engine>{{9, 0, 0}};
   if (mode != CUDNN_HEUR_MODE_A || options().only_fallback) return {};
   std::vector<Engine> all = {{0, 0, kWorkspace, true}};
   if (is_short) all.push_back({1, core | bit(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION), kWorkspace});
-  if (is_float) all.push_back({2, tf32, kWorkspace});
+  if (is_float) all.push_back({2, core | bit(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS), kWorkspace});
+  if (is_float) all.push_back({5, core, kWorkspace});
   if (fused && is_float) return all;
   all.push_back({3, (is_short ? core : 0) | bit(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC), kWorkspace});
   all.push_back({4, is_short ? core : 0, kWorkspace});

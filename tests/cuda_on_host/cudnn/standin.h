@@ -4,9 +4,9 @@
 // with NaN, and is hostile where the library has a choice. What heuristics propose, in this order:
 //
 //   mode A        an engine that turns out not to take the graph; one that adds up in the type of 16-bit results
-//                 (REDUCED_PRECISION_REDUCTION); for float32 one that rounds its operands to TF32 (TENSOR_CORE,
-//                 DOWN_CONVERT_INPUTS); one whose sums have another order in every run (NONDETERMINISTIC); one without
-//                 such notes. All want workspace.
+//                 (REDUCED_PRECISION_REDUCTION); for float32 one that rounds its operands to half (TENSOR_CORE,
+//                 DOWN_CONVERT_INPUTS) and one that rounds them to TF32 (TENSOR_CORE); one whose sums have another
+//                 order in every run (NONDETERMINISTIC); one without such notes. All want workspace.
 //   fallback      one without notes and workspace.
 //
 // Pointwise operations behind a convolution are for tensor cores only: for 16-bit numbers, and for float32 by way of
