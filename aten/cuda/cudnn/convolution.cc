@@ -5,11 +5,9 @@
 #include <optional>
 
 #include "aten/core/context.h"
+#include "aten/cuda/conv/epilogue_call.h"
 #include "aten/cuda/cudnn/plan.h"
-#include "aten/ops/activation/ops.h"
-#include "aten/ops/binary/ops.h"
 #include "aten/ops/dense/dense.h"
-#include "aten/ops/view/ops.h"
 
 namespace at::cuda::cudnn {
 namespace {
@@ -61,10 +59,28 @@ bool is_too_large(const Tensor& t) {
   return t.numel() == 0 || t.numel() > INT32_MAX;
 }
 
-Tensor over_channels(const Tensor& bias, const Tensor& like) {
-  DimVector shape(static_cast<size_t>(like.dim()), 1);
-  shape[1] = bias.size(0);
-  return at::reshape(bias, shape);
+// What is left to do with sums that lie in `y`, dense in `format`.
+void finish_sums(const ConvolutionTensors& t, const Tensor& y, MemoryFormat format) {
+  if (t.bias == nullptr && t.add == nullptr && !t.sizes.relu) return;
+  const bool last = format != MemoryFormat::Contiguous;
+  const int64_t channels = y.size(1), places = y.numel() / (y.size(0) * channels);
+  const Tensor bias = t.bias != nullptr ? native::dense(*t.bias) : Tensor();
+  const Tensor add = t.add != nullptr ? native::dense(*t.add, format) : Tensor();
+  const auto memory = [](const Tensor& of) {
+    return of.defined() ? static_cast<const char*>(of.const_data_ptr()) : nullptr;
+  };
+  EpilogueCall call{};
+  call.name = t.name;
+  call.dtype = y.scalar_type();
+  call.numel = static_cast<uint32_t>(y.numel());
+  call.inner = FastDivisor(static_cast<uint32_t>(last ? 1 : places));
+  call.channels = FastDivisor(static_cast<uint32_t>(channels));
+  call.y = static_cast<char*>(y.mutable_data_ptr());
+  call.bias = memory(bias);
+  call.add = memory(add);
+  call.alpha = t.sizes.alpha;
+  call.relu = t.sizes.relu;
+  launch_epilogue(call);
 }
 
 }  // namespace
@@ -115,10 +131,7 @@ bool try_convolve(ConvolutionPart part, const ConvolutionTensors& t, MemoryForma
   }
   if (!done) {
     if (!try_run(p, bindings, 3)) return false;
-    Tensor& y = out.tensor();
-    if (t.bias != nullptr) at::add_(y, over_channels(*t.bias, y));
-    if (t.add != nullptr) at::add_(y, *t.add, t.sizes.alpha);
-    if (t.sizes.relu) at::relu_(y);
+    finish_sums(t, out.tensor(), format);
   }
   out.commit();
   return true;
