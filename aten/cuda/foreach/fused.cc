@@ -21,7 +21,7 @@ using cuda::kStepChunk;
 using cuda::kStepOperands;
 using cuda::kStepTensors;
 using cuda::StepCall;
-using cuda::StepKind;
+using cuda::StepLauncher;
 using cuda::StepNumber;
 using cuda::StepOptions;
 using foreach::StateList;
@@ -71,7 +71,7 @@ struct Lists {
   const TensorList* counts;  // null: there are none
 };
 
-void run_step(const char* op, StepKind kind, const Lists& lists, StepOptions options,
+void run_step(const char* op, StepLauncher launch, const Lists& lists, StepOptions options,
               const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
   const TensorList self = lists.self;
   foreach
@@ -101,7 +101,7 @@ void run_step(const char* op, StepKind kind, const Lists& lists, StepOptions opt
     call.tensors = 0;
     call.first_block[0] = 0;
     const auto flush = [&] {
-      if (call.tensors > 0) cuda::launch_step(kind, dtype, op, call);
+      if (call.tensors > 0) launch(dtype, op, call);
       call.tensors = 0;
     };
     for (size_t i = 0; i < self.size(); ++i) {
@@ -144,7 +144,7 @@ void adam(const char* op, bool decoupled, TensorList self, TensorList grads, Ten
   options.eps = eps;
   options.weight_decay = weight_decay;
   run_step(
-      op, StepKind::kAdam,
+      op, cuda::launch_adam,
       {self,
        grads,
        {StateList{"exp_avgs", exp_avgs}, {"exp_avg_sqs", exp_avg_sqs}, {"max_exp_avg_sqs", max_exp_avg_sqs, amsgrad}},
@@ -166,7 +166,7 @@ void sgd(TensorList self, TensorList grads, TensorList momentum_buffer_list, dou
   options.beta1 = momentum;
   options.beta2 = dampening;
   options.weight_decay = weight_decay;
-  run_step("_fused_sgd_", StepKind::kSgd,
+  run_step("_fused_sgd_", cuda::launch_sgd,
            {self,
             grads,
             {StateList{"momentum_buffer_list", momentum_buffer_list, momentum != 0}, unused(), unused()},
@@ -183,7 +183,7 @@ void adagrad(TensorList self, TensorList grads, TensorList state_sums, TensorLis
   options.beta2 = lr_decay;
   options.eps = eps;
   options.weight_decay = weight_decay;
-  run_step("_fused_adagrad_", StepKind::kAdagrad,
+  run_step("_fused_adagrad_", cuda::launch_adagrad,
            {self, grads, {StateList{"state_sums", state_sums}, unused(), unused()}, &state_steps}, options, grad_scale,
            found_inf);
 }

@@ -47,9 +47,10 @@ struct StepCall {
   Entry entries[kStepTensors];
 };
 
-enum class StepKind { kSgd, kAdam, kAdagrad };
-
 /// Launches on all entries; `dtype`: of their elements, Float, Double, Half or BFloat16.
-void launch_step(StepKind kind, c10::ScalarType dtype, const char* name, const StepCall& call);
+using StepLauncher = void (*)(c10::ScalarType dtype, const char* name, const StepCall& call);
+void launch_sgd(c10::ScalarType dtype, const char* name, const StepCall& call);
+void launch_adam(c10::ScalarType dtype, const char* name, const StepCall& call);
+void launch_adagrad(c10::ScalarType dtype, const char* name, const StepCall& call);
 
 }  // namespace at::cuda

@@ -179,15 +179,20 @@ void launch(ScalarType dtype, const char* name, const StepCall& call) {
 
 }  // namespace
 
-void launch_step(StepKind kind, ScalarType dtype, const char* name, const StepCall& call) {
-  switch (kind) {
-    case StepKind::kSgd:
-      return launch<Sgd>(dtype, name, call);
-    case StepKind::kAdam:
-      return launch<Adam>(dtype, name, call);
-    case StepKind::kAdagrad:
-      return launch<Adagrad>(dtype, name, call);
-  }
+#if KD_CUDA_HAS(sgd)
+void launch_sgd(ScalarType dtype, const char* name, const StepCall& call) {
+  launch<Sgd>(dtype, name, call);
 }
+#endif
+#if KD_CUDA_HAS(adam)
+void launch_adam(ScalarType dtype, const char* name, const StepCall& call) {
+  launch<Adam>(dtype, name, call);
+}
+#endif
+#if KD_CUDA_HAS(adagrad)
+void launch_adagrad(ScalarType dtype, const char* name, const StepCall& call) {
+  launch<Adagrad>(dtype, name, call);
+}
+#endif
 
 }  // namespace at::cuda
