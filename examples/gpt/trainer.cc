@@ -177,6 +177,7 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
   tokens_ = torch::empty({settings.batch, settings.model.context}, on_device);
   targets_ = torch::empty({settings.batch, settings.model.context}, on_device);
   if (!execution.cuda_graph) return;
+  static_cast<torch::optim::AdamWOptions&>(optimizer_.defaults()).fused(true);
   for (auto& group : optimizer_.param_groups()) {
     auto& options = static_cast<torch::optim::AdamWOptions&>(group.options());
     options.fused(true).capturable(true).tensor_lr(torch::full({}, options.lr(), on_device.dtype(torch::kFloat)));
