@@ -77,7 +77,8 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
   const Tensor left = taken(a), right = taken(b);
   blas::Product p;
   p.name = name;
-  p.type = dtype;
+  p.type = a.scalar_type();
+  p.out_type = dtype;
   p.batches = rank == 3 ? out.size(0) : 1;
   p.m = out.size(rank - 2), p.n = out.size(rank - 1), p.k = a.size(rank - 1);
   p.a = operand_of(left), p.b = operand_of(right), p.out = operand_of(result);

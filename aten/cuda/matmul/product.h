@@ -8,7 +8,8 @@ namespace at::cuda {
 
 /// out = activation(alpha * a @ b + beta * add): a is [m, k] or [l, m, k], b [k, n] or [l, k, n], `add` (or null)
 /// broadcasts to out, which is of the right size, of any strides, and shares memory with `add` only, where it is the
-/// same tensor. All of one floating or complex dtype; for others NotImplementedError "\"addmm_cuda\" not implemented
+/// same tensor. All of one floating or complex dtype, but that out and `add` may be of float32 where a and b are of 16
+/// bits; for others NotImplementedError "\"addmm_cuda\" not implemented
 /// for 'Long'" with `name` for addmm_cuda. Operands whose layout cuBLASLt does not take are copied. Where beta or alpha
 /// is 0 what they are factors of is not read.
 void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
