@@ -46,11 +46,12 @@ KD_DEVICE Complex conjugate(Complex z) {
 KD_DEVICE Complex divide(Complex a, Complex b) {
   if (b.imag() == 0) return Complex(a.real() / b.real(), a.imag() / b.real());
   // By the larger part of the divisor, so that nothing overflows on the way.
-  const bool real_larger = ::fabs(b.real()) >= ::fabs(b.imag());
-  const double large = real_larger ? b.real() : b.imag(), small = real_larger ? b.imag() : b.real();
-  const double ratio = small / large, scale = large + small * ratio;
-  const double x = real_larger ? a.real() : a.imag(), y = real_larger ? a.imag() : -a.real();
-  return Complex((x + y * ratio) / scale, (y - x * ratio) / scale);
+  if (::fabs(b.real()) >= ::fabs(b.imag())) {
+    const double ratio = b.imag() / b.real(), scale = b.real() + b.imag() * ratio;
+    return Complex((a.real() + a.imag() * ratio) / scale, (a.imag() - a.real() * ratio) / scale);
+  }
+  const double ratio = b.real() / b.imag(), scale = b.imag() + b.real() * ratio;
+  return Complex((a.real() * ratio + a.imag()) / scale, (a.imag() * ratio - a.real()) / scale);
 }
 
 // One matrix, which a block factors.

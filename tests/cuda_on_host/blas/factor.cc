@@ -27,8 +27,11 @@ cublasStatus_t with_device(cublasHandle_t handle, const char* call, const Body& 
 }
 
 cublasStatus_t queue(const Handle& h, const char* call, std::function<void()> work) {
-  return cuda_standin::enqueue(h.stream, call, std::move(work)) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
-                                                                               : CUBLAS_STATUS_EXECUTION_FAILED;
+  const cudaError_t status = cuda_standin::enqueue(h.stream, call, [work = std::move(work)] {
+    lapack::use_one_thread();
+    work();
+  });
+  return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 bool on_device(const void* data, int64_t bytes) {

@@ -180,6 +180,7 @@ cusolverStatus_t Call::run(std::function<void()> work) {
   const cudaError_t status = cuda_standin::enqueue(
       stream_, name_, [work = std::move(work), memory = work_, bytes = work_bytes_] {
         spoil(memory, bytes);
+        lapack::use_one_thread();
         work();
       });
   return status == cudaSuccess ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_EXECUTION_FAILED;

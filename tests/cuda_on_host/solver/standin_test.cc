@@ -96,6 +96,7 @@ TEST_F(CusolverStandin, FactorsWhenItsTurnComes) {
   ASSERT_GT(lu.host, 0u);
   const Array<char> work(std::vector<char>(lu.device, 0));
   std::vector<char> host(lu.host, 0);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   cuda_standin::clear_trace();
   ASSERT_EQ(lu.run(a.data(), pivots.data(), info.data(), work.data(), lu.device, host.data()), CUSOLVER_STATUS_SUCCESS);
   EXPECT_TRUE(cuda_standin::trace().empty());
