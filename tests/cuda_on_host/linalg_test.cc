@@ -114,7 +114,8 @@ TEST(CudaLinalg, BatchesOfSmallMatricesTakeOneCall) {
 TEST(CudaLinalg, DriversOfSingularValues) {
   on_device([] {
     for (const ScalarType type : kTypes) {
-      for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{{5, 3}, {3, 5}, {2, 4, 4}, {2, 40, 3}}) {
+      for (const std::vector<int64_t>& sizes :
+           std::vector<std::vector<int64_t>>{{5, 3}, {3, 5}, {2, 4, 4}, {2, 40, 3}}) {
         const Tensor A = numbers(sizes, type);
         for (const char* const driver : {"gesvd", "gesvdj"}) {
           const auto [U, S, Vh] = at::linalg_svd(A, false, driver);
@@ -129,7 +130,9 @@ TEST(CudaLinalg, DriversOfSingularValues) {
         }
       }
     }
-    EXPECT_NE(error_of([] { at::linalg_svd(numbers({2, 2}), true, "gesdd"); }).find("unknown svd driver gesdd"),
+    EXPECT_NE(error_of([] {
+                at::linalg_svd(numbers({2, 2}), true, "gesdd");
+              }).find("unknown svd driver gesdd"),
               std::string::npos);
   });
 }
@@ -172,11 +175,16 @@ TEST(CudaLinalg, FactorsWithoutExchanges) {
       EXPECT_FALSE(at::item(at::any(info)).toBool());
       const auto [P, L, U] = at::lu_unpack(LU, pivots);
       expect_near(at::matmul(L, U), A);
+      const auto [none, lower, upper] = at::linalg_lu(A, false);
+      EXPECT_EQ(none.numel(), 0);
+      expect_near(at::matmul(lower, upper), A);
       if (A.size(-1) != A.size(-2)) continue;
-      expect_near(at::matmul(A, at::linalg_lu_solve(LU, pivots, A)), at::matmul(A, at::expand(at::eye(4, 4, A.options()), A.sizes())));
+      expect_near(at::matmul(A, at::linalg_lu_solve(LU, pivots, A)),
+                  at::matmul(A, at::expand(at::eye(4, 4, A.options()), A.sizes())));
     }
-    EXPECT_NE(error_of([] { at::linalg_lu_factor(at::zeros({2, 2}, TensorOptions().device(kGpu)), false); })
-                  .find("torch.linalg.lu_factor: U[1,1] is zero"),
+    EXPECT_NE(error_of([] {
+                at::linalg_lu_factor(at::zeros({2, 2}, TensorOptions().device(kGpu)), false);
+              }).find("torch.linalg.lu_factor: U[1,1] is zero"),
               std::string::npos);
   });
 }

@@ -310,19 +310,28 @@ TEST(CudaMatmul, WorkspaceIsWhatTheEnvironmentSays) {
   });
 }
 
-TEST(CudaMatmul, IntegersAreRefused) {
-  in_own_process([] {
-    const Tensor a = at::ones({2, 2}, TensorOptions().device(kGpu).dtype(kLong)), v = at::select(a, 0, 0),
-                 batch = at::unsqueeze(a, 0);
-    EXPECT_NE(error_of([&] { at::mm(a, a); }).find("\"addmm_cuda\" not implemented for 'Long'"), std::string::npos);
-    EXPECT_NE(error_of([&] { at::addmm(a, a, a); }).find("\"addmm_cuda\" not implemented for 'Long'"),
-              std::string::npos);
-    EXPECT_NE(error_of([&] { at::bmm(batch, batch); }).find("\"baddbmm_cuda\" not implemented for 'Long'"),
-              std::string::npos);
-    EXPECT_NE(error_of([&] { at::mv(a, v); }).find("\"addmv_impl_cuda\" not implemented for 'Long'"),
-              std::string::npos);
-    EXPECT_NE(error_of([&] { at::dot(v, v); }).find("\"dot\" not implemented for 'Long'"), std::string::npos);
-    EXPECT_THROW(at::mm(a, a), c10::NotImplementedError);
+// Sizes around a block's, every layout, sums that wrap.
+TEST(CudaMatmul, IntegersAreThoseOfTheCpu) {
+  on_device([] {
+    for (const ScalarType dtype : {kByte, kChar, kShort, kInt, kLong}) {
+      for (const matrix_testing::Arrangement layout : matrix_testing::kLayouts) {
+        const Tensor a = random_tensor({2, 17, 33}, dtype, layout), b = random_tensor({2, 33, 5}, dtype, layout);
+        const Tensor add = random_tensor({17, 5}, dtype, layout), v = random_tensor({33}, dtype, layout);
+        const Tensor x = to_gpu(a), y = to_gpu(b), bias = to_gpu(add), w = to_gpu(v);
+        const auto one = [](const Tensor& t) { return at::select(t, 0, 1); };
+        expect_same(to_cpu(at::bmm(x, y)), at::bmm(a, b), c10::toString(dtype));
+        expect_same(to_cpu(at::mm(one(x), one(y))), at::mm(one(a), one(b)), c10::toString(dtype));
+        expect_same(to_cpu(at::addmm(bias, one(x), one(y), Scalar(3), Scalar(2))),
+                    at::addmm(add, one(a), one(b), Scalar(3), Scalar(2)), c10::toString(dtype));
+        expect_same(to_cpu(at::mv(one(x), w)), at::mv(one(a), v), c10::toString(dtype));
+        expect_same(to_cpu(at::dot(w, w)), at::dot(v, v), c10::toString(dtype));
+      }
+    }
+    const Tensor large = at::full({20, 20}, Scalar(INT64_MAX), TensorOptions().dtype(kLong));
+    expect_same(to_cpu(at::mm(to_gpu(large), to_gpu(large))), at::mm(large, large), "wrapped");
+    const Tensor bits = at::ones({2, 2}, TensorOptions().device(kGpu).dtype(kBool));
+    EXPECT_NE(error_of([&] { at::mm(bits, bits); }).find("not implemented for 'Bool'"), std::string::npos);
+    EXPECT_THROW(at::mm(bits, bits), c10::NotImplementedError);
   });
 }
 

@@ -1,7 +1,10 @@
 #include "aten/cuda/matmul/product.h"
 
+#include <algorithm>
+
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
+#include "aten/cuda/matmul/integer_call.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -48,6 +51,33 @@ bool is_row(const Tensor& add) {
   return repeats(rank - 2) && (rank == 2 || repeats(0)) && (add.size(rank - 1) == 1 || add.stride(rank - 1) == 1);
 }
 
+// The same for integers. A grid has at most 65,535 layers, and as many squares of 16 rows: the rest goes in more
+// launches.
+void integer_product(const Tensor& a, const Tensor& b, const Tensor* addend, const Scalar& beta, const Scalar& alpha,
+                     Tensor& out) {
+  constexpr int64_t kMost = 65535, kRows = kMost * 16;
+  const int64_t rank = out.dim(), rows = out.size(rank - 2), columns = out.size(rank - 1);
+  const int64_t batches = rank == 3 ? out.size(0) : 1, together = rows > kRows ? 1 : std::min(kMost, batches);
+  const Tensor result = empty_contiguous(out.sizes(), out.scalar_type(), out.device());
+  const auto item = static_cast<int64_t>(out.itemsize());
+  // The matrices from one on, from a row on.
+  const auto part = [&](const Tensor& t, int64_t batch, int64_t row) {
+    IntegerMatrices m{nullptr, t.stride(rank - 2), t.stride(rank - 1), rank == 3 ? t.stride(0) : 0};
+    m.data = static_cast<const char*>(t.const_data_ptr()) + (batch * m.batch + row * m.row) * item;
+    return m;
+  };
+  for (int64_t batch = 0; batch < batches; batch += together) {
+    for (int64_t row = 0; row < rows; row += kRows) {
+      launch_integer_product({out.scalar_type(), std::min(together, batches - batch), std::min(kRows, rows - row),
+                              columns, a.size(rank - 1), part(a, batch, row), part(b, batch, 0),
+                              static_cast<char*>(result.mutable_data_ptr()) + (batch * rows + row) * columns * item});
+    }
+  }
+  Tensor sum = is_one(alpha) ? result : at::mul(result, alpha);
+  if (addend != nullptr) sum = at::add(sum, is_one(beta) ? *addend : at::mul(*addend, beta));
+  at::copy_(out, sum, false);
+}
+
 }  // namespace
 
 blas::Operand operand_of(const Tensor& t) {
@@ -62,8 +92,9 @@ Tensor taken(const Tensor& t) {
 void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
              const Scalar& alpha, Tensor& out, blas::Activation activation) {
   const ScalarType dtype = out.scalar_type();
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(dtype) || isComplexType(dtype), "\"", name, "\" not implemented for '",
-                              toString(dtype), "'");
+  const bool whole = dtype == kByte || dtype == kChar || dtype == kShort || dtype == kInt || dtype == kLong;
+  TORCH_CHECK_NOT_IMPLEMENTED(whole || isFloatingType(dtype) || isComplexType(dtype), "\"", name,
+                              "\" not implemented for '", toString(dtype), "'");
   if (out.numel() == 0) return;
   const int64_t rank = out.dim();
   Tensor addend;
@@ -71,6 +102,10 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
   const bool adds = addend.defined();
   if (a.size(rank - 1) == 0 || is_zero(alpha)) {
     write_addend(adds ? &addend : nullptr, beta, out);
+    return activate(out, activation);
+  }
+  if (whole) {
+    integer_product(a, b, adds ? &addend : nullptr, beta, alpha, out);
     return activate(out, activation);
   }
   Tensor result = lies_in(out) ? out : empty_contiguous(out.sizes(), dtype, out.device());

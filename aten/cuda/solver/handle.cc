@@ -62,8 +62,8 @@ void check(cusolverStatus_t status, const char* call) {
   if (C10_LIKELY(status == CUSOLVER_STATUS_SUCCESS)) return;
   C10_CUDA_CLEAR_ERROR();
   const char* const name = name_of(status);
-  TORCH_CHECK(false, "cusolver error: ", name != nullptr ? name : "status ", name != nullptr ? "" : c10::str(int{status}),
-              ", when calling `", call, "`");
+  TORCH_CHECK(false, "cusolver error: ", name != nullptr ? name : "status ",
+              name != nullptr ? "" : c10::str(int{status}), ", when calling `", call, "`");
 }
 
 cusolverDnParams_t default_params() {

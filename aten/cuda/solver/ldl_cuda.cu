@@ -149,9 +149,8 @@ __global__ void ldl_factor(T* all, int64_t n, bool hermitian, int* all_pivots, i
       if (failed == 0) failed = static_cast<int>(k + 1);
     } else if (own < alpha * below.size) {
       const int64_t r = below.place;
-      const Largest row = find_largest(k, n, [&](int64_t j) {
-        return j == r ? -1.0 : magnitude(j < r ? a(r, j) : a(j, r));
-      });
+      const Largest row =
+          find_largest(k, n, [&](int64_t j) { return j == r ? -1.0 : magnitude(j < r ? a(r, j) : a(j, r)); });
       if (own >= alpha * below.size * (below.size / row.size)) {
         kp = k;
       } else if (magnitude(a.diagonal(r)) >= alpha * row.size) {
@@ -281,9 +280,8 @@ void visit(c10::ScalarType type, const F& f) {
 
 void launch_ldl_factor(c10::ScalarType type, void* a, int64_t n, int64_t count, bool hermitian, int* pivots, int* info,
                        void* scratch) {
-  const c10::cuda::Launch shape{.grid = static_cast<uint32_t>(count),
-                                .block = kThreadsPerBlock,
-                                .stream = c10::cuda::getCurrentCUDAStream()};
+  const c10::cuda::Launch shape{
+      .grid = static_cast<uint32_t>(count), .block = kThreadsPerBlock, .stream = c10::cuda::getCurrentCUDAStream()};
   visit(type, [&](auto like) {
     using T = decltype(like);
     c10::cuda::launch_or_throw("ldl_factor", ldl_factor<T>, shape, static_cast<T*>(a), n, hermitian, pivots, info,

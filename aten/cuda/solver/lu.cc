@@ -9,28 +9,28 @@
 namespace at::cuda::solver {
 namespace {
 
-#define AT_CUDA_SOLVER_LU(T, letter)                                                                               \
-  cublasStatus_t getrf_batched(cublasHandle_t handle, int n, T* const a[], int lda, int* pivots, int* info,        \
-                               int count) {                                                                        \
-    return cublas##letter##getrfBatched(handle, n, a, lda, pivots, info, count);                                   \
-  }                                                                                                                \
-  cublasStatus_t getrs_batched(cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs, const T* const a[], \
-                               int lda, const int* pivots, T* const b[], int ldb, int* info, int count) {          \
-    return cublas##letter##getrsBatched(handle, trans, n, nrhs, a, lda, pivots, b, ldb, info, count);              \
-  }                                                                                                                \
-  cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, T* a[], int lda,         \
-                                 int* info, int count) {                                                           \
-    return cusolverDn##letter##potrfBatched(handle, uplo, n, a, lda, info, count);                                 \
-  }                                                                                                                \
-  cublasStatus_t trsm_one(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,                     \
-                          cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const T* alpha, const T* a, \
-                          int lda, T* b, int ldb) {                                                                \
-    return cublas##letter##trsm(handle, side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb);                     \
-  }                                                                                                                \
-  cublasStatus_t trsm_batched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,                 \
-                              cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const T* alpha,        \
-                              const T* const a[], int lda, T* const b[], int ldb, int count) {                     \
-    return cublas##letter##trsmBatched(handle, side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb, count);       \
+#define AT_CUDA_SOLVER_LU(T, letter)                                                                                  \
+  cublasStatus_t getrf_batched(cublasHandle_t handle, int n, T* const a[], int lda, int* pivots, int* info,           \
+                               int count) {                                                                           \
+    return cublas##letter##getrfBatched(handle, n, a, lda, pivots, info, count);                                      \
+  }                                                                                                                   \
+  cublasStatus_t getrs_batched(cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs, const T* const a[],   \
+                               int lda, const int* pivots, T* const b[], int ldb, int* info, int count) {             \
+    return cublas##letter##getrsBatched(handle, trans, n, nrhs, a, lda, pivots, b, ldb, info, count);                 \
+  }                                                                                                                   \
+  cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, T* a[], int lda, int* info, \
+                                 int count) {                                                                         \
+    return cusolverDn##letter##potrfBatched(handle, uplo, n, a, lda, info, count);                                    \
+  }                                                                                                                   \
+  cublasStatus_t trsm_one(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,                        \
+                          cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const T* alpha, const T* a,   \
+                          int lda, T* b, int ldb) {                                                                   \
+    return cublas##letter##trsm(handle, side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb);                        \
+  }                                                                                                                   \
+  cublasStatus_t trsm_batched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,                    \
+                              cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const T* alpha,           \
+                              const T* const a[], int lda, T* const b[], int ldb, int count) {                        \
+    return cublas##letter##trsmBatched(handle, side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb, count);          \
   }
 AT_CUDA_SOLVER_TYPES(AT_CUDA_SOLVER_LU)
 #undef AT_CUDA_SOLVER_LU
@@ -53,8 +53,8 @@ void getrf(const Tensor& a, const Tensor& pivots, const Tensor& info, bool pivot
     const Addresses matrices(m);
     visit(a.scalar_type(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      check_blas(getrf_batched(exact_blas_handle(), m.rows, matrices.get<T>(), m.ld,
-                               pivot ? ints(pivots) : nullptr, ints(info), static_cast<int>(m.count)),
+      check_blas(getrf_batched(exact_blas_handle(), m.rows, matrices.get<T>(), m.ld, pivot ? ints(pivots) : nullptr,
+                               ints(info), static_cast<int>(m.count)),
                  "cublas<t>getrfBatched");
     });
   } else {

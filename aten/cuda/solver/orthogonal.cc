@@ -7,27 +7,26 @@
 namespace at::cuda::solver {
 namespace {
 
-#define AT_CUDA_SOLVER_QR(T, letter, q)                                                                             \
-  cublasStatus_t geqrf_batched(cublasHandle_t handle, int m, int n, T* const a[], int lda, T* const tau[],          \
-                               int* info, int count) {                                                              \
-    return cublas##letter##geqrfBatched(handle, m, n, a, lda, tau, info, count);                                    \
-  }                                                                                                                 \
-  cusolverStatus_t orgqr_size(cusolverDnHandle_t handle, int m, int n, int k, const T* a, int lda, const T* tau,    \
-                              int* size) {                                                                          \
-    return cusolverDn##letter##q##gqr_bufferSize(handle, m, n, k, a, lda, tau, size);                               \
-  }                                                                                                                 \
-  cusolverStatus_t orgqr_one(cusolverDnHandle_t handle, int m, int n, int k, T* a, int lda, const T* tau, T* work,  \
-                             int size, int* info) {                                                                 \
-    return cusolverDn##letter##q##gqr(handle, m, n, k, a, lda, tau, work, size, info);                              \
-  }                                                                                                                 \
-  cusolverStatus_t ormqr_size(cusolverDnHandle_t handle, cublasSideMode_t side, cublasOperation_t trans, int m,     \
-                              int n, int k, const T* a, int lda, const T* tau, const T* c, int ldc, int* size) {    \
-    return cusolverDn##letter##q##mqr_bufferSize(handle, side, trans, m, n, k, a, lda, tau, c, ldc, size);          \
-  }                                                                                                                 \
-  cusolverStatus_t ormqr_one(cusolverDnHandle_t handle, cublasSideMode_t side, cublasOperation_t trans, int m,      \
-                             int n, int k, const T* a, int lda, const T* tau, T* c, int ldc, T* work, int size,     \
-                             int* info) {                                                                           \
-    return cusolverDn##letter##q##mqr(handle, side, trans, m, n, k, a, lda, tau, c, ldc, work, size, info);         \
+#define AT_CUDA_SOLVER_QR(T, letter, q)                                                                                \
+  cublasStatus_t geqrf_batched(cublasHandle_t handle, int m, int n, T* const a[], int lda, T* const tau[], int* info,  \
+                               int count) {                                                                            \
+    return cublas##letter##geqrfBatched(handle, m, n, a, lda, tau, info, count);                                       \
+  }                                                                                                                    \
+  cusolverStatus_t orgqr_size(cusolverDnHandle_t handle, int m, int n, int k, const T* a, int lda, const T* tau,       \
+                              int* size) {                                                                             \
+    return cusolverDn##letter##q##gqr_bufferSize(handle, m, n, k, a, lda, tau, size);                                  \
+  }                                                                                                                    \
+  cusolverStatus_t orgqr_one(cusolverDnHandle_t handle, int m, int n, int k, T* a, int lda, const T* tau, T* work,     \
+                             int size, int* info) {                                                                    \
+    return cusolverDn##letter##q##gqr(handle, m, n, k, a, lda, tau, work, size, info);                                 \
+  }                                                                                                                    \
+  cusolverStatus_t ormqr_size(cusolverDnHandle_t handle, cublasSideMode_t side, cublasOperation_t trans, int m, int n, \
+                              int k, const T* a, int lda, const T* tau, const T* c, int ldc, int* size) {              \
+    return cusolverDn##letter##q##mqr_bufferSize(handle, side, trans, m, n, k, a, lda, tau, c, ldc, size);             \
+  }                                                                                                                    \
+  cusolverStatus_t ormqr_one(cusolverDnHandle_t handle, cublasSideMode_t side, cublasOperation_t trans, int m, int n,  \
+                             int k, const T* a, int lda, const T* tau, T* c, int ldc, T* work, int size, int* info) {  \
+    return cusolverDn##letter##q##mqr(handle, side, trans, m, n, k, a, lda, tau, c, ldc, work, size, info);            \
   }
 AT_CUDA_SOLVER_QR(float, S, or)
 AT_CUDA_SOLVER_QR(double, D, or)
@@ -84,8 +83,8 @@ void orgqr(const Tensor& q, const Tensor& tau) {
     w.device_bytes = static_cast<size_t>(size) * sizeof(T);
     w.allocate();
     for (int64_t i = 0; i < m.count; ++i) {
-      check(orgqr_one(handle, m.rows, m.columns, k, m.at<T>(i), m.ld, scales + i * k, static_cast<T*>(w.device()),
-                      size, ints(info) + i),
+      check(orgqr_one(handle, m.rows, m.columns, k, m.at<T>(i), m.ld, scales + i * k, static_cast<T*>(w.device()), size,
+                      ints(info) + i),
             "cusolverDn<t>orgqr");
     }
   });
@@ -100,9 +99,7 @@ void ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool left, bool 
   const Tensor info = scratch_ints(x.count, c);
   visit(a.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const cublasOperation_t trans = !adjoint                        ? CUBLAS_OP_N
-                                    : std::is_floating_point_v<T> ? CUBLAS_OP_T
-                                                                    : CUBLAS_OP_C;
+    const cublasOperation_t trans = !adjoint ? CUBLAS_OP_N : std::is_floating_point_v<T> ? CUBLAS_OP_T : CUBLAS_OP_C;
     const T* const scales = elements<T>(tau);
     int size = 0;
     check(ormqr_size(handle, side, trans, x.rows, x.columns, k, m.at<T>(0), m.ld, scales, x.at<T>(0), x.ld, &size),

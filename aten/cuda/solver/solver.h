@@ -2,8 +2,8 @@
 //
 // Tensors hold a batch of matrices in column-major order, one after the other without gaps, of float, double or complex
 // numbers of these; arrays beside them (pivots, `tau`, eigenvalues, `info`) are contiguous. Everything is queued on the
-// current stream of the current device; `info` stays there and says of each matrix what LAPACK's says. Nothing is waited
-// for, unless the library itself does. Batches of many small matrices go to the libraries' batched functions.
+// current stream of the current device; `info` stays there and says of each matrix what LAPACK's says. Nothing is
+// waited for, unless the library itself does. Batches of many small matrices go to the libraries' batched functions.
 //
 // c10::Error names the function of the library that failed. The CPU's kernels call these functions for CUDA tensors;
 // there are definitions in programs that link //aten/cuda.
@@ -21,8 +21,8 @@ namespace at::cuda::solver {
 [[gnu::weak]] void getrf(const Tensor& a, const Tensor& pivots, const Tensor& info, bool pivot);
 /// b = op(A)^-1 b with the factors of A, `trans` 'N', 'T' or 'C'.
 [[gnu::weak]] void getrs(const Tensor& lu, const Tensor& pivots, char trans, const Tensor& b);
-/// Where each of so many rows lies before the row exchanges: [.., rows] int64. A pivot outside [1, rows] ends the launch
-/// with an error.
+/// Where each of so many rows lies before the row exchanges: [.., rows] int64. A pivot outside [1, rows] ends the
+/// launch with an error.
 [[gnu::weak]] Tensor permutation(const Tensor& pivots, int64_t rows);
 
 /// The Cholesky factor in one triangle of `a`; the other one is left as it is.

@@ -18,8 +18,8 @@ void launch_permutations(const int* pivots, int64_t count, int64_t k, int64_t m,
 void launch_ldl_factor(c10::ScalarType type, void* a, int64_t n, int64_t count, bool hermitian, int* pivots, int* info,
                        void* scratch);
 
-/// b = A^-1 b for so many columns of each matrix, by its factors. Pivots that no factorization leaves end the launch with
-/// an error.
+/// b = A^-1 b for so many columns of each matrix, by its factors. Pivots that no factorization leaves end the launch
+/// with an error.
 void launch_ldl_solve(c10::ScalarType type, const void* a, int64_t n, int64_t count, bool hermitian, const int* pivots,
                       void* b, int64_t columns);
 

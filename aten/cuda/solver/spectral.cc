@@ -19,8 +19,7 @@ namespace {
     return cusolverDn##letter##gesvdj_bufferSize(handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, size, params);    \
   }                                                                                                                    \
   cusolverStatus_t gesvdj_one(cusolverDnHandle_t handle, cusolverEigMode_t job, int econ, int m, int n, T* a, int lda, \
-                              R* s, T* u, int ldu, T* v, int ldv, T* work, int size, int* info,                        \
-                              gesvdjInfo_t params) {                                                                   \
+                              R* s, T* u, int ldu, T* v, int ldv, T* work, int size, int* info, gesvdjInfo_t params) { \
     return cusolverDn##letter##gesvdj(handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size, info, params);   \
   }                                                                                                                    \
   cusolverStatus_t gesvdj_batched_size(cusolverDnHandle_t handle, cusolverEigMode_t job, int m, int n, const T* a,     \
@@ -156,10 +155,10 @@ void qr_iterations(const Tensor& a, const Tensor& u, const Tensor& values, const
   const int64_t left_step = vectors ? Batch(u).bytes : 0, right_step = vectors ? Batch(vh).bytes : 0;
   const cusolverDnHandle_t handle = getCurrentCUDASolverDnHandle();
   Workspace w;
-  check(cusolverDnXgesvd_bufferSize(handle, default_params(), left_job, right_job, m.rows, m.columns, type, m[0], m.ld,
-                                    real, s, type, left, m.rows, type, right, ldv, type, &w.device_bytes,
-                                    &w.host_bytes),
-        "cusolverDnXgesvd_bufferSize");
+  check(
+      cusolverDnXgesvd_bufferSize(handle, default_params(), left_job, right_job, m.rows, m.columns, type, m[0], m.ld,
+                                  real, s, type, left, m.rows, type, right, ldv, type, &w.device_bytes, &w.host_bytes),
+      "cusolverDnXgesvd_bufferSize");
   w.allocate();
   for (int64_t i = 0; i < m.count; ++i) {
     check(cusolverDnXgesvd(handle, default_params(), left_job, right_job, m.rows, m.columns, type, m[i], m.ld, real,
@@ -184,10 +183,10 @@ void syevd(const Tensor& a, bool upper, bool vectors, const Tensor& values, cons
                                             real, w, type, &work.device_bytes, &work.host_bytes, m.count),
           "cusolverDnXsyevBatched_bufferSize");
     work.allocate();
-    check(cusolverDnXsyevBatched(handle, default_params(), job, triangle(upper), m.rows, type, m[0], m.ld, real, w,
-                                 type, work.device(), work.device_bytes, work.host(), work.host_bytes, ints(info),
-                                 m.count),
-          "cusolverDnXsyevBatched");
+    check(
+        cusolverDnXsyevBatched(handle, default_params(), job, triangle(upper), m.rows, type, m[0], m.ld, real, w, type,
+                               work.device(), work.device_bytes, work.host(), work.host_bytes, ints(info), m.count),
+        "cusolverDnXsyevBatched");
     return;
   }
   check(cusolverDnXsyevd_bufferSize(handle, default_params(), job, triangle(upper), m.rows, type, m[0], m.ld, real, w,

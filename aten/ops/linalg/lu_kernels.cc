@@ -63,7 +63,8 @@ std::array<TensorSpec, 3> linalg_lu_factor_ex_meta(const Tensor& A, bool pivot, 
   return {columns(all, A.scalar_type(), A), ints(with(batch, {std::min(A.size(-1), A.size(-2))}), A), ints(batch, A)};
 }
 
-void linalg_lu_factor_ex_kernel(const Tensor& A, bool pivot, bool check_errors, Tensor& LU, Tensor& pivots, Tensor& info) {
+void linalg_lu_factor_ex_kernel(const Tensor& A, bool pivot, bool check_errors, Tensor& LU, Tensor& pivots,
+                                Tensor& info) {
   if (check_errors) {
     const auto all = at::linalg_lu_factor_ex(A, pivot, false);
     check_info(std::get<2>(all), "torch.linalg.lu_factor_ex", Failure::kLu);
@@ -81,7 +82,7 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A, bool pivot) {
 std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& A, bool pivot) {
   TORCH_CHECK(A.dim() >= 2, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", A.sizes(), " instead");
   const auto [LU, pivots, info] = at::linalg_lu_factor_ex(A, pivot, false);
-  return at::lu_unpack(LU, pivots, true, true);
+  return at::lu_unpack(LU, pivots, true, pivot);
 }
 
 std::array<TensorSpec, 3> lu_unpack_meta(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
@@ -131,8 +132,8 @@ Tensor permutations(const Tensor& pivots, int64_t m, IntArrayRef sizes) {
 
 }  // namespace
 
-void lu_unpack_kernel(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots, Tensor& P, Tensor& L,
-                   Tensor& U) {
+void lu_unpack_kernel(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots, Tensor& P,
+                      Tensor& L, Tensor& U) {
   const int64_t m = LU.size(-2), k = std::min(m, LU.size(-1));
   // Everything is computed before anything is written.
   Tensor marks, lower, upper;
@@ -242,7 +243,7 @@ std::array<TensorSpec, 4> _linalg_solve_ex_meta(const Tensor& A, const Tensor& B
 }
 
 void _linalg_solve_ex_kernel(const Tensor& A, const Tensor& B, bool left, bool check_errors, Tensor& result, Tensor& LU,
-                          Tensor& pivots, Tensor& info) {
+                             Tensor& pivots, Tensor& info) {
   if (check_errors) {
     const auto all = at::_linalg_solve_ex(A, B, left, false);
     check_info(std::get<3>(all), "torch.linalg.solve_ex", Failure::kSolve);

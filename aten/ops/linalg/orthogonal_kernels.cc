@@ -75,7 +75,8 @@ std::array<TensorSpec, 2> linalg_qr_meta(const Tensor& A, std::string_view mode)
 void linalg_qr_kernel(const Tensor& A, std::string_view mode, Tensor& Q, Tensor& R) {
   const QrMode what = parse(mode);
   const int64_t m = A.size(-2), n = A.size(-1), few = std::min(m, n), k = R.size(-2);
-  const Tensor qr = column_copy(A), tau = empty_contiguous(with(batch_of(A.sizes()), {few}), A.scalar_type(), A.device());
+  const Tensor qr = column_copy(A),
+               tau = empty_contiguous(with(batch_of(A.sizes()), {few}), A.scalar_type(), A.device());
   factor_qr(qr, tau);
   const Tensor triangle = at::zeros(R.sizes(), R.options());
   Tensor upper = at::narrow(triangle, -2, 0, few);

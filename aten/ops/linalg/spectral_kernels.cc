@@ -71,7 +71,7 @@ void find_eigen(const Tensor& matrices, char uplo, bool vectors, const Tensor& v
 }  // namespace
 
 void _linalg_eigh_kernel(const Tensor& A, std::string_view UPLO, bool compute_v, Tensor& eigenvalues,
-                      Tensor& eigenvectors) {
+                         Tensor& eigenvectors) {
   const char uplo = reads_upper(UPLO) ? 'U' : 'L';
   if (A.numel() == 0) return;
   const Tensor work = column_copy(uplo == 'U' ? at::triu(A) : at::tril(A)), info = finite_info(work, 1);
@@ -188,8 +188,8 @@ std::array<TensorSpec, 3> _linalg_svd_meta(const Tensor& A, bool full_matrices, 
           columns(with(batch, {full_matrices ? n : k, n}), type, A)};
 }
 
-void _linalg_svd_kernel(const Tensor& A, bool full_matrices, bool compute_uv, std::optional<std::string_view> driver, Tensor& U,
-                     Tensor& S, Tensor& Vh) {
+void _linalg_svd_kernel(const Tensor& A, bool full_matrices, bool compute_uv, std::optional<std::string_view> driver,
+                        Tensor& U, Tensor& S, Tensor& Vh) {
   if (A.numel() == 0) {
     if (compute_uv) set_identity(U), set_identity(Vh);
     return;
@@ -368,8 +368,8 @@ struct LeastSquares {
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_kernel(const Tensor& self, const Tensor& b,
-                                                            std::optional<double> rcond,
-                                                            std::optional<std::string_view> driver_name) {
+                                                               std::optional<double> rcond,
+                                                               std::optional<std::string_view> driver_name) {
   const bool vector = self.dim() >= 2 && b.dim() >= 1 && is_vector_system(self, b);
   check_lstsq(self, b, vector);
   const Driver driver = parse_driver(self, driver_name);

@@ -198,7 +198,7 @@ TensorSpec linalg_solve_triangular_meta(const Tensor& A, const Tensor& B, bool, 
 }
 
 void linalg_solve_triangular_kernel(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular,
-                                 Tensor& result) {
+                                    Tensor& result) {
   if (result.numel() == 0) return;
   const int64_t n = A.size(-1);
   const Tensor factor = column_copy(A, with(batch_of(result.sizes()), {n, n}));
@@ -243,7 +243,7 @@ std::array<TensorSpec, 3> linalg_ldl_factor_ex_meta(const Tensor& self, bool, bo
 }
 
 void linalg_ldl_factor_ex_kernel(const Tensor& self, bool hermitian, bool check_errors, Tensor& LD, Tensor& pivots,
-                              Tensor& info) {
+                                 Tensor& info) {
   if (check_errors) {
     const auto all = at::linalg_ldl_factor_ex(self, hermitian, false);
     check_info(std::get<2>(all), "torch.linalg.ldl_factor_ex", Failure::kLdl);

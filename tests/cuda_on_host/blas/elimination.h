@@ -6,8 +6,8 @@
 
 namespace cublas_standin {
 
-/// An m x n matrix by columns becomes L and U, without row exchanges; the place of the first zero on U's diagonal, from 1
-/// on.
+/// An m x n matrix by columns becomes L and U, without row exchanges; the place of the first zero on U's diagonal, from
+/// 1 on.
 template <class T>
 int factor_without_pivots(int64_t m, int64_t n, T* a, int64_t ld) {
   int failed = 0;

@@ -21,7 +21,8 @@ template <class Body>
 cublasStatus_t with_device(cublasHandle_t handle, const char* call, const Body& body) {
   return with_handle(handle, call, [&](const Handle& h) {
     int device = -1;
-    if (cudaGetDevice(&device) != cudaSuccess || device != h.device) return refuse(call, "the handle is another device's");
+    if (cudaGetDevice(&device) != cudaSuccess || device != h.device)
+      return refuse(call, "the handle is another device's");
     return body(h);
   });
 }
@@ -182,34 +183,34 @@ namespace in = cublas_standin;
 
 extern "C" {
 
-#define KD_FACTOR(letter, T, L)                                                                                        \
-  cublasStatus_t cublas##letter##trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,             \
-                                      cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const T* alpha,    \
-                                      const T* a, int lda, T* b, int ldb) {                                            \
-    return in::trsm(handle, "cublas" #letter "trsm", {side, uplo, trans, diag, m, n, lda, ldb}, in::as<const L>(alpha), \
-                    in::as<const L>(a), in::as<L>(b));                                                                 \
-  }                                                                                                                    \
-  cublasStatus_t cublas##letter##trsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,      \
-                                             cublasOperation_t trans, cublasDiagType_t diag, int m, int n,             \
-                                             const T* alpha, const T* const a[], int lda, T* const b[], int ldb,       \
-                                             int count) {                                                              \
-    return in::trsm_batched(handle, "cublas" #letter "trsmBatched", {side, uplo, trans, diag, m, n, lda, ldb},         \
-                            in::as<const L>(alpha), in::as<const L* const>(a), in::as<L* const>(b), count);            \
-  }                                                                                                                    \
-  cublasStatus_t cublas##letter##getrfBatched(cublasHandle_t handle, int n, T* const a[], int lda, int* pivots,        \
-                                              int* info, int count) {                                                  \
-    return in::getrf(handle, "cublas" #letter "getrfBatched", n, in::as<L* const>(a), lda, pivots, info, count);       \
-  }                                                                                                                    \
-  cublasStatus_t cublas##letter##getrsBatched(cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs,         \
-                                              const T* const a[], int lda, const int* pivots, T* const b[], int ldb,   \
-                                              int* info, int count) {                                                  \
-    return in::getrs(handle, "cublas" #letter "getrsBatched", trans, n, nrhs, in::as<const L* const>(a), lda, pivots,  \
-                     in::as<L* const>(b), ldb, info, count);                                                           \
-  }                                                                                                                    \
-  cublasStatus_t cublas##letter##geqrfBatched(cublasHandle_t handle, int m, int n, T* const a[], int lda,              \
-                                              T* const tau[], int* info, int count) {                                  \
-    return in::geqrf(handle, "cublas" #letter "geqrfBatched", m, n, in::as<L* const>(a), lda, in::as<L* const>(tau),   \
-                     info, count);                                                                                     \
+#define KD_FACTOR(letter, T, L)                                                                                       \
+  cublasStatus_t cublas##letter##trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,            \
+                                      cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const T* alpha,   \
+                                      const T* a, int lda, T* b, int ldb) {                                           \
+    return in::trsm(handle, "cublas" #letter "trsm", {side, uplo, trans, diag, m, n, lda, ldb},                       \
+                    in::as<const L>(alpha), in::as<const L>(a), in::as<L>(b));                                        \
+  }                                                                                                                   \
+  cublasStatus_t cublas##letter##trsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,     \
+                                             cublasOperation_t trans, cublasDiagType_t diag, int m, int n,            \
+                                             const T* alpha, const T* const a[], int lda, T* const b[], int ldb,      \
+                                             int count) {                                                             \
+    return in::trsm_batched(handle, "cublas" #letter "trsmBatched", {side, uplo, trans, diag, m, n, lda, ldb},        \
+                            in::as<const L>(alpha), in::as<const L* const>(a), in::as<L* const>(b), count);           \
+  }                                                                                                                   \
+  cublasStatus_t cublas##letter##getrfBatched(cublasHandle_t handle, int n, T* const a[], int lda, int* pivots,       \
+                                              int* info, int count) {                                                 \
+    return in::getrf(handle, "cublas" #letter "getrfBatched", n, in::as<L* const>(a), lda, pivots, info, count);      \
+  }                                                                                                                   \
+  cublasStatus_t cublas##letter##getrsBatched(cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs,        \
+                                              const T* const a[], int lda, const int* pivots, T* const b[], int ldb,  \
+                                              int* info, int count) {                                                 \
+    return in::getrs(handle, "cublas" #letter "getrsBatched", trans, n, nrhs, in::as<const L* const>(a), lda, pivots, \
+                     in::as<L* const>(b), ldb, info, count);                                                          \
+  }                                                                                                                   \
+  cublasStatus_t cublas##letter##geqrfBatched(cublasHandle_t handle, int m, int n, T* const a[], int lda,             \
+                                              T* const tau[], int* info, int count) {                                 \
+    return in::geqrf(handle, "cublas" #letter "geqrfBatched", m, n, in::as<L* const>(a), lda, in::as<L* const>(tau),  \
+                     info, count);                                                                                    \
   }
 KD_FACTOR(S, float, float)
 KD_FACTOR(D, double, double)

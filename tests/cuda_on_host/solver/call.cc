@@ -177,8 +177,8 @@ Call& Call::elements(Sizes asked, void* device, int64_t size, cudaDataType type)
 }
 cusolverStatus_t Call::run(std::function<void()> work) {
   if (status_ != CUSOLVER_STATUS_SUCCESS) return status_;
-  const cudaError_t status = cuda_standin::enqueue(
-      stream_, name_, [work = std::move(work), memory = work_, bytes = work_bytes_] {
+  const cudaError_t status =
+      cuda_standin::enqueue(stream_, name_, [work = std::move(work), memory = work_, bytes = work_bytes_] {
         spoil(memory, bytes);
         lapack::use_one_thread();
         work();

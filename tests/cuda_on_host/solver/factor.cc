@@ -226,30 +226,30 @@ cusolverStatus_t cusolverDnXgeqrf(cusolverDnHandle_t handle, cusolverDnParams_t 
       });
 }
 
-#define KD_SOLVER_FACTOR(letter, q, T, type)                                                                           \
-  cusolverStatus_t cusolverDn##letter##potrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, T* a[],   \
-                                                    int lda, int* info, int count) {                                   \
-    return cusolver_standin::potrf_batched(__func__, handle, uplo, n, reinterpret_cast<void* const*>(a), lda, info,    \
-                                           count, type);                                                               \
-  }                                                                                                                    \
-  cusolverStatus_t cusolverDn##letter##q##gqr_bufferSize(cusolverDnHandle_t handle, int m, int n, int k, const T* a,   \
-                                                         int lda, const T* tau, int* size) {                           \
-    return cusolver_standin::orgqr_size(__func__, handle, m, n, k, a, lda, tau, size, type);                           \
-  }                                                                                                                    \
-  cusolverStatus_t cusolverDn##letter##q##gqr(cusolverDnHandle_t handle, int m, int n, int k, T* a, int lda,           \
-                                              const T* tau, T* work, int size, int* info) {                            \
-    return cusolver_standin::orgqr(__func__, handle, m, n, k, a, lda, tau, work, size, info, type);                    \
-  }                                                                                                                    \
-  cusolverStatus_t cusolverDn##letter##q##mqr_bufferSize(cusolverDnHandle_t handle, cublasSideMode_t side,             \
-                                                         cublasOperation_t trans, int m, int n, int k, const T* a,     \
-                                                         int lda, const T* tau, const T* c, int ldc, int* size) {      \
-    return cusolver_standin::ormqr_size(__func__, handle, side, trans, m, n, k, a, lda, tau, c, ldc, size, type);      \
-  }                                                                                                                    \
-  cusolverStatus_t cusolverDn##letter##q##mqr(cusolverDnHandle_t handle, cublasSideMode_t side,                        \
-                                              cublasOperation_t trans, int m, int n, int k, const T* a, int lda,       \
-                                              const T* tau, T* c, int ldc, T* work, int size, int* info) {             \
-    return cusolver_standin::ormqr(__func__, handle, side, trans, m, n, k, a, lda, tau, c, ldc, work, size, info,      \
-                                   type);                                                                              \
+#define KD_SOLVER_FACTOR(letter, q, T, type)                                                                         \
+  cusolverStatus_t cusolverDn##letter##potrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, T* a[], \
+                                                    int lda, int* info, int count) {                                 \
+    return cusolver_standin::potrf_batched(__func__, handle, uplo, n, reinterpret_cast<void* const*>(a), lda, info,  \
+                                           count, type);                                                             \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##q##gqr_bufferSize(cusolverDnHandle_t handle, int m, int n, int k, const T* a, \
+                                                         int lda, const T* tau, int* size) {                         \
+    return cusolver_standin::orgqr_size(__func__, handle, m, n, k, a, lda, tau, size, type);                         \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##q##gqr(cusolverDnHandle_t handle, int m, int n, int k, T* a, int lda,         \
+                                              const T* tau, T* work, int size, int* info) {                          \
+    return cusolver_standin::orgqr(__func__, handle, m, n, k, a, lda, tau, work, size, info, type);                  \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##q##mqr_bufferSize(cusolverDnHandle_t handle, cublasSideMode_t side,           \
+                                                         cublasOperation_t trans, int m, int n, int k, const T* a,   \
+                                                         int lda, const T* tau, const T* c, int ldc, int* size) {    \
+    return cusolver_standin::ormqr_size(__func__, handle, side, trans, m, n, k, a, lda, tau, c, ldc, size, type);    \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##q##mqr(cusolverDnHandle_t handle, cublasSideMode_t side,                      \
+                                              cublasOperation_t trans, int m, int n, int k, const T* a, int lda,     \
+                                              const T* tau, T* c, int ldc, T* work, int size, int* info) {           \
+    return cusolver_standin::ormqr(__func__, handle, side, trans, m, n, k, a, lda, tau, c, ldc, work, size, info,    \
+                                   type);                                                                            \
   }
 KD_SOLVER_FACTOR(S, or, float, CUDA_R_32F)
 KD_SOLVER_FACTOR(D, or, double, CUDA_R_64F)

@@ -51,8 +51,8 @@ int decompose(int64_t m, int64_t n, T* a, int64_t lda, lapack::Real<T>* s, T* u,
     return info;
   }
   std::vector<T> left(static_cast<size_t>(m * m)), right(static_cast<size_t>(n * n));
-  const int info = lapack::gesdd('A', rows, columns, a, static_cast<int>(lda), s, left.data(), rows, right.data(),
-                                 columns, w);
+  const int info =
+      lapack::gesdd('A', rows, columns, a, static_cast<int>(lda), s, left.data(), rows, right.data(), columns, w);
   for (int64_t j = 0; j < u_columns; ++j) std::copy_n(left.data() + j * m, m, u + j * ldu);
   for (int64_t j = 0; j < n; ++j) std::copy_n(right.data() + j * n, v_rows, vh + j * ldv);
   for (int64_t j = 0; j < n; ++j) spoil(a + j * lda, static_cast<size_t>(m) * sizeof(T));
@@ -136,10 +136,10 @@ cusolverStatus_t gesvdj(const char* name, cusolverDnHandle_t handle, cusolverEig
         visit(type, [&](auto tag) {
           using T = typename decltype(tag)::type;
           for (int64_t i = 0; i < count; ++i) {
-            info[i] = decompose_jacobi(job == CUSOLVER_EIG_MODE_VECTOR, m, n, static_cast<T*>(a) + i * lda * n, lda,
-                                       static_cast<lapack::Real<T>*>(s) + i * k,
-                                       static_cast<T*>(u) + i * ldu * u_columns, ldu, u_columns,
-                                       static_cast<T*>(v) + i * ldv * v_columns, ldv, v_columns);
+            info[i] =
+                decompose_jacobi(job == CUSOLVER_EIG_MODE_VECTOR, m, n, static_cast<T*>(a) + i * lda * n, lda,
+                                 static_cast<lapack::Real<T>*>(s) + i * k, static_cast<T*>(u) + i * ldu * u_columns,
+                                 ldu, u_columns, static_cast<T*>(v) + i * ldv * v_columns, ldv, v_columns);
           }
         });
       });
@@ -304,40 +304,38 @@ cusolverStatus_t cusolverDnXgesvd(cusolverDnHandle_t handle, cusolverDnParams_t 
         visit(type, [&](auto tag) {
           using T = typename decltype(tag)::type;
           const bool vectors = jobu != 'N';
-          *info = cusolver_standin::decompose(m, n, static_cast<T*>(a), lda, static_cast<lapack::Real<T>*>(s),
-                                              vectors ? static_cast<T*>(u) : nullptr, ldu,
-                                              cusolver_standin::vectors_of(jobu, m, k),
-                                              vectors ? static_cast<T*>(vt) : nullptr, ldvt,
-                                              cusolver_standin::vectors_of(jobvt, n, k));
+          *info = cusolver_standin::decompose(
+              m, n, static_cast<T*>(a), lda, static_cast<lapack::Real<T>*>(s), vectors ? static_cast<T*>(u) : nullptr,
+              ldu, cusolver_standin::vectors_of(jobu, m, k), vectors ? static_cast<T*>(vt) : nullptr, ldvt,
+              cusolver_standin::vectors_of(jobvt, n, k));
         });
       });
 }
 
-#define KD_SOLVER_JACOBI(letter, T, R, type)                                                                           \
-  cusolverStatus_t cusolverDn##letter##gesvdj_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t job, int econ,   \
-                                                         int m, int n, const T* a, int lda, const R* s, const T* u,    \
-                                                         int ldu, const T* v, int ldv, int* size,                      \
-                                                         gesvdjInfo_t params) {                                        \
-    return cusolver_standin::gesvdj_size(__func__, handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, size, params,   \
-                                         type, 1, false);                                                              \
-  }                                                                                                                    \
-  cusolverStatus_t cusolverDn##letter##gesvdj(cusolverDnHandle_t handle, cusolverEigMode_t job, int econ, int m,       \
-                                              int n, T* a, int lda, R* s, T* u, int ldu, T* v, int ldv, T* work,       \
-                                              int size, int* info, gesvdjInfo_t params) {                              \
-    return cusolver_standin::gesvdj(__func__, handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size, info,    \
-                                    params, type, 1, false);                                                           \
-  }                                                                                                                    \
-  cusolverStatus_t cusolverDn##letter##gesvdjBatched_bufferSize(                                                       \
-      cusolverDnHandle_t handle, cusolverEigMode_t job, int m, int n, const T* a, int lda, const R* s, const T* u,     \
-      int ldu, const T* v, int ldv, int* size, gesvdjInfo_t params, int count) {                                       \
-    return cusolver_standin::gesvdj_size(__func__, handle, job, 0, m, n, a, lda, s, u, ldu, v, ldv, size, params,      \
-                                         type, count, true);                                                           \
-  }                                                                                                                    \
-  cusolverStatus_t cusolverDn##letter##gesvdjBatched(cusolverDnHandle_t handle, cusolverEigMode_t job, int m, int n,   \
-                                                     T* a, int lda, R* s, T* u, int ldu, T* v, int ldv, T* work,       \
-                                                     int size, int* info, gesvdjInfo_t params, int count) {            \
-    return cusolver_standin::gesvdj(__func__, handle, job, 0, m, n, a, lda, s, u, ldu, v, ldv, work, size, info,       \
-                                    params, type, count, true);                                                        \
+#define KD_SOLVER_JACOBI(letter, T, R, type)                                                                         \
+  cusolverStatus_t cusolverDn##letter##gesvdj_bufferSize(                                                            \
+      cusolverDnHandle_t handle, cusolverEigMode_t job, int econ, int m, int n, const T* a, int lda, const R* s,     \
+      const T* u, int ldu, const T* v, int ldv, int* size, gesvdjInfo_t params) {                                    \
+    return cusolver_standin::gesvdj_size(__func__, handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, size, params, \
+                                         type, 1, false);                                                            \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##gesvdj(cusolverDnHandle_t handle, cusolverEigMode_t job, int econ, int m,     \
+                                              int n, T* a, int lda, R* s, T* u, int ldu, T* v, int ldv, T* work,     \
+                                              int size, int* info, gesvdjInfo_t params) {                            \
+    return cusolver_standin::gesvdj(__func__, handle, job, econ, m, n, a, lda, s, u, ldu, v, ldv, work, size, info,  \
+                                    params, type, 1, false);                                                         \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##gesvdjBatched_bufferSize(                                                     \
+      cusolverDnHandle_t handle, cusolverEigMode_t job, int m, int n, const T* a, int lda, const R* s, const T* u,   \
+      int ldu, const T* v, int ldv, int* size, gesvdjInfo_t params, int count) {                                     \
+    return cusolver_standin::gesvdj_size(__func__, handle, job, 0, m, n, a, lda, s, u, ldu, v, ldv, size, params,    \
+                                         type, count, true);                                                         \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##gesvdjBatched(cusolverDnHandle_t handle, cusolverEigMode_t job, int m, int n, \
+                                                     T* a, int lda, R* s, T* u, int ldu, T* v, int ldv, T* work,     \
+                                                     int size, int* info, gesvdjInfo_t params, int count) {          \
+    return cusolver_standin::gesvdj(__func__, handle, job, 0, m, n, a, lda, s, u, ldu, v, ldv, work, size, info,     \
+                                    params, type, count, true);                                                      \
   }
 KD_SOLVER_JACOBI(S, float, float, CUDA_R_32F)
 KD_SOLVER_JACOBI(D, double, double, CUDA_R_64F)

@@ -1,8 +1,8 @@
-// cuSOLVER's dense functions on the host, for tests: this library defines those that the library's callers use, with the
-// toolkit's own prototypes, and computes by LAPACK when the stream comes to it. It refuses what the library documents as
-// unsupported and reports what it would silently accept (cuda_standin::misuse()): memory that is not the device's, leading
-// dimensions that are too small, a workspace of another size than the library asked for. It fills workspaces with NaN, and
-// what is left of a matrix that a function overwrites.
+// cuSOLVER's dense functions on the host, for tests: this library defines those that the library's callers use, with
+// the toolkit's own prototypes, and computes by LAPACK when the stream comes to it. It refuses what the library
+// documents as unsupported and reports what it would silently accept (cuda_standin::misuse()): memory that is not the
+// device's, leading dimensions that are too small, a workspace of another size than the library asked for. It fills
+// workspaces with NaN, and what is left of a matrix that a function overwrites.
 #pragma once
 
 #include <cusolverDn.h>

@@ -256,7 +256,7 @@ TEST_F(CusolverStandin, EigenvaluesAndSingularValues) {
             CUSOLVER_STATUS_SUCCESS);
   EXPECT_NEAR(s.values()[0], 2, 1e-14);
   const cuDoubleComplex l = u.values()[0], r = right.values()[0];
-  EXPECT_NEAR(2 * (l.x * r.x + l.y * r.y), 0, 1e-14);   // u s conj(v) is 2i
+  EXPECT_NEAR(2 * (l.x * r.x + l.y * r.y), 0, 1e-14);  // u s conj(v) is 2i
   EXPECT_NEAR(2 * (l.y * r.x - l.x * r.y), 2, 1e-14);
   EXPECT_EQ(cusolverDnDestroyGesvdjInfo(jacobi), CUSOLVER_STATUS_SUCCESS);
 }
