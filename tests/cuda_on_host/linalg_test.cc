@@ -108,6 +108,8 @@ TEST(CudaLinalg, BatchesOfSmallMatricesTakeOneCall) {
     EXPECT_EQ(calls_of([&] { at::linalg_svd(tall); }), Names{"cusolverDnXgesvd"});
     EXPECT_EQ(calls_of([&] { at::linalg_svd(few, true, "gesvd"); }), Names{"cusolverDnXgesvd"});
     EXPECT_EQ(calls_of([&] { at::linalg_svd(few, true, "gesvdj"); }), Names{"cusolverDnDgesvdj"});
+    EXPECT_EQ(calls_of([&] { at::linalg_svd(tall, false, "gesvda"); }), Names{"cusolverDnDgesvdaStridedBatched"});
+    EXPECT_EQ(calls_of([&] { at::linalg_svd(tall, true, "gesvda"); }), Names{"cusolverDnXgesvd"});
   });
 }
 
@@ -117,7 +119,7 @@ TEST(CudaLinalg, DriversOfSingularValues) {
       for (const std::vector<int64_t>& sizes :
            std::vector<std::vector<int64_t>>{{5, 3}, {3, 5}, {2, 4, 4}, {2, 40, 3}}) {
         const Tensor A = numbers(sizes, type);
-        for (const char* const driver : {"gesvd", "gesvdj"}) {
+        for (const char* const driver : {"gesvd", "gesvdj", "gesvda"}) {
           const auto [U, S, Vh] = at::linalg_svd(A, false, driver);
           expect_near(at::matmul(U, at::mul(at::unsqueeze(S, -1), Vh)), A);
           const auto [all_U, all_S, all_Vh] = at::linalg_svd(A, true, driver);

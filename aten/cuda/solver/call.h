@@ -14,6 +14,7 @@
 #include "aten/cuda/blas/cublas_handle.h"
 #include "aten/cuda/solver/handle.h"
 #include "aten/cuda/solver/solver_kernels.h"
+#include "aten/ops/view/ops.h"
 #include "c10/memory/allocator.h"
 #include "c10/util/exception.h"
 
@@ -141,6 +142,18 @@ inline cublasFillMode_t triangle(bool upper) {
 }
 inline cublasOperation_t operation(char trans) {
   return trans == 'N' ? CUBLAS_OP_N : trans == 'T' ? CUBLAS_OP_T : CUBLAS_OP_C;
+}
+
+inline cusolverEigMode_t job_of(bool vectors) {
+  return vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+}
+
+/// Unwritten column-major matrices [.., rows, columns] with the batch, dtype and device of `t`.
+inline Tensor columns_like(const Tensor& t, int64_t rows, int64_t columns) {
+  DimVector sizes(t.sizes().begin(), t.sizes().end());
+  sizes[sizes.size() - 2] = columns;
+  sizes[sizes.size() - 1] = rows;
+  return at::transpose(empty_contiguous(sizes, t.scalar_type(), t.device()), -2, -1);
 }
 
 inline void check_blas(cublasStatus_t status, const char* call) {

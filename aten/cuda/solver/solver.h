@@ -43,7 +43,8 @@ namespace at::cuda::solver {
 /// Complex eigenvalues and, where defined, eigenvectors of any matrices; `a` is overwritten.
 [[gnu::weak]] void geev(const Tensor& a, const Tensor& values, const Tensor& vectors, const Tensor& info);
 /// Singular values in descending order, and where u and vh are defined singular vectors, as many as there is room for;
-/// `a` is overwritten. `driver` "gesvd", "gesvdj" or none: gesvdj for batches of matrices of up to 32 x 32, else gesvd.
+/// `a` is overwritten. `driver` "gesvd", "gesvdj", "gesvda" (gesvd where vectors beyond the smaller size are asked for)
+/// or none: gesvdj for batches of matrices of up to 32 x 32, else gesvd.
 [[gnu::weak]] void svd(const Tensor& a, std::optional<std::string_view> driver, const Tensor& u, const Tensor& values,
                        const Tensor& vh, const Tensor& info);
 

@@ -167,8 +167,8 @@ namespace {
 void check_driver(const Tensor& A, const std::optional<std::string_view>& driver) {
   TORCH_CHECK(!driver.has_value() || !A.is_cpu(),
               "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
-  TORCH_CHECK(!driver.has_value() || *driver == "gesvd" || *driver == "gesvdj", "torch.linalg.svd: unknown svd driver ",
-              *driver, ", expected gesvd or gesvdj");
+  TORCH_CHECK(!driver.has_value() || *driver == "gesvd" || *driver == "gesvdj" || *driver == "gesvda",
+              "torch.linalg.svd: unknown svd driver ", *driver, ", expected gesvd, gesvdj or gesvda");
 }
 
 }  // namespace

@@ -87,7 +87,11 @@ Call& check_gesvd(Call& call, cusolverDnParams_t params, signed char jobu, signe
 template <class T>
 int decompose_jacobi(bool vectors, int64_t m, int64_t n, T* a, int64_t lda, lapack::Real<T>* s, T* u, int64_t ldu,
                      int64_t u_columns, T* v, int64_t ldv, int64_t v_columns) {
-  if (!vectors) return decompose<T>(m, n, a, lda, s, nullptr, 1, 0, nullptr, 1, 0);
+  if (!vectors) {
+    spoil(u, static_cast<size_t>(m) * sizeof(T));
+    spoil(v, static_cast<size_t>(n) * sizeof(T));
+    return decompose<T>(m, n, a, lda, s, nullptr, 1, 0, nullptr, 1, 0);
+  }
   std::vector<T> right(static_cast<size_t>(n * n));
   const int info = decompose(m, n, a, lda, s, u, ldu, u_columns, right.data(), n, n);
   for (int64_t j = 0; j < v_columns; ++j) {
@@ -106,8 +110,9 @@ Call& check_gesvdj(Call& call, gesvdjInfo_t params, cusolverEigMode_t job, int e
       .array("S", s, static_cast<size_t>(k) * static_cast<size_t>(count) * bytes_of(real_of(type)))
       .require(ldu >= std::max(m, 1), "leading dimension of U")
       .require(ldv >= std::max(n, 1), "leading dimension of V");
-  if (job == CUSOLVER_EIG_MODE_NOVECTOR) return call;
-  return call.matrix("U", u, m, econ != 0 ? k : m, ldu, type, count)
+  // The documents do not say that the arrays are left alone where no vectors are asked for.
+  return call.require(job == CUSOLVER_EIG_MODE_NOVECTOR || job == CUSOLVER_EIG_MODE_VECTOR, "no mode of vectors")
+      .matrix("U", u, m, econ != 0 ? k : m, ldu, type, count)
       .matrix("V", v, n, econ != 0 ? k : n, ldv, type, count);
 }
 
@@ -143,6 +148,79 @@ cusolverStatus_t gesvdj(const char* name, cusolverDnHandle_t handle, cusolverEig
           }
         });
       });
+}
+
+// gesvda: of tall matrices, which it leaves as they are; each operand has a stride.
+struct Approximate {
+  cusolverEigMode_t job;
+  int rank, m, n;
+  const void* a;
+  int lda;
+  int64_t a_step;
+  void* s;
+  int64_t s_step;
+  void* u;
+  int ldu;
+  int64_t u_step;
+  void* v;
+  int ldv;
+  int64_t v_step;
+  int count;
+  cudaDataType type;
+
+  Sizes sizes() const { return {workspace_for(m, n, type).device * static_cast<size_t>(count), 0}; }
+  Call& check(Call& call) const {
+    const auto item = static_cast<int64_t>(bytes_of(type)), real = static_cast<int64_t>(bytes_of(real_of(type)));
+    const auto all = [&](int64_t step, int64_t elements, int64_t bytes) {
+      return static_cast<size_t>(((count - 1) * step + elements) * bytes);
+    };
+    call.not_negative({m, n, count})
+        .require(m >= n && rank == n, "the stand-in has tall matrices and all their singular values only")
+        .require(lda >= std::max(m, 1), "leading dimension of A")
+        .require(ldu >= std::max(m, 1), "leading dimension of U")
+        .require(ldv >= std::max(n, 1), "leading dimension of V")
+        .require(a_step >= int64_t{lda} * n && s_step >= n && u_step >= int64_t{ldu} * n && v_step >= int64_t{ldv} * n,
+                 "matrices overlap");
+    if (count == 0 || m == 0 || n == 0) return call;
+    return call.array("A", a, all(a_step, int64_t{lda} * (n - 1) + m, item))
+        .array("S", s, all(s_step, n, real))
+        .array("U", u, all(u_step, int64_t{ldu} * (n - 1) + m, item))
+        .array("V", v, all(v_step, int64_t{ldv} * (n - 1) + n, item));
+  }
+  void run(int* info) const {
+    visit(type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      for (int64_t i = 0; i < count; ++i) {
+        std::vector<T> copy(static_cast<size_t>(m) * static_cast<size_t>(n));
+        for (int64_t j = 0; j < n; ++j)
+          std::copy_n(static_cast<const T*>(a) + i * a_step + j * lda, m, copy.data() + j * m);
+        info[i] = decompose_jacobi(job == CUSOLVER_EIG_MODE_VECTOR, m, n, copy.data(), m,
+                                   static_cast<lapack::Real<T>*>(s) + i * s_step, static_cast<T*>(u) + i * u_step, ldu,
+                                   n, static_cast<T*>(v) + i * v_step, ldv, n);
+      }
+    });
+  }
+};
+
+cusolverStatus_t gesvda_size(const char* name, cusolverDnHandle_t handle, const Approximate& problem, int* size) {
+  Call call(name, handle);
+  return problem.check(call).answer(problem.sizes(), problem.type, size);
+}
+// Residuals come to the host: the call waits.
+cusolverStatus_t gesvda(const char* name, cusolverDnHandle_t handle, const Approximate& problem, void* work, int size,
+                        int* info, double* residuals) {
+  Call call(name, handle);
+  const cusolverStatus_t status = problem.check(call)
+                                      .require(residuals != nullptr, "nowhere to write the residuals to")
+                                      .info(info, problem.count)
+                                      .elements(problem.sizes(), work, size, problem.type)
+                                      .run([=] { problem.run(info); });
+  if (status != CUSOLVER_STATUS_SUCCESS) return status;
+  cudaStream_t stream = nullptr;
+  if (cusolverDnGetStream(handle, &stream) != CUSOLVER_STATUS_SUCCESS || cudaStreamSynchronize(stream) != cudaSuccess)
+    return CUSOLVER_STATUS_EXECUTION_FAILED;
+  std::fill_n(residuals, problem.count, 0.0);
+  return CUSOLVER_STATUS_SUCCESS;
 }
 
 Call& check_geev(Call& call, cusolverDnParams_t params, cusolverEigMode_t jobvl, cusolverEigMode_t jobvr, int64_t n,
@@ -313,6 +391,24 @@ cusolverStatus_t cusolverDnXgesvd(cusolverDnHandle_t handle, cusolverDnParams_t 
 }
 
 #define KD_SOLVER_JACOBI(letter, T, R, type)                                                                         \
+  cusolverStatus_t cusolverDn##letter##gesvdaStridedBatched_bufferSize(                                              \
+      cusolverDnHandle_t handle, cusolverEigMode_t job, int rank, int m, int n, const T* a, int lda,                 \
+      long long int a_step, const R* s, long long int s_step, const T* u, int ldu, long long int u_step, const T* v, \
+      int ldv, long long int v_step, int* size, int count) {                                                         \
+    return cusolver_standin::gesvda_size(                                                                            \
+        __func__, handle,                                                                                            \
+        {job, rank, m, n, a, lda, a_step, const_cast<R*>(s), s_step, const_cast<T*>(u), ldu, u_step,                 \
+         const_cast<T*>(v), ldv, v_step, count, type},                                                               \
+        size);                                                                                                       \
+  }                                                                                                                  \
+  cusolverStatus_t cusolverDn##letter##gesvdaStridedBatched(                                                         \
+      cusolverDnHandle_t handle, cusolverEigMode_t job, int rank, int m, int n, const T* a, int lda,                 \
+      long long int a_step, R* s, long long int s_step, T* u, int ldu, long long int u_step, T* v, int ldv,          \
+      long long int v_step, T* work, int size, int* info, double* residuals, int count) {                            \
+    return cusolver_standin::gesvda(                                                                                 \
+        __func__, handle, {job, rank, m, n, a, lda, a_step, s, s_step, u, ldu, u_step, v, ldv, v_step, count, type}, \
+        work, size, info, residuals);                                                                                \
+  }                                                                                                                  \
   cusolverStatus_t cusolverDn##letter##gesvdj_bufferSize(                                                            \
       cusolverDnHandle_t handle, cusolverEigMode_t job, int econ, int m, int n, const T* a, int lda, const R* s,     \
       const T* u, int ldu, const T* v, int ldv, int* size, gesvdjInfo_t params) {                                    \
