@@ -3,10 +3,10 @@
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "aten/core/context.h"
 #include "aten/cuda/blas/blas.h"
+#include "aten/cuda/blas/handle_pool.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/stream.h"
@@ -23,7 +23,6 @@ void check(cublasStatus_t status, const char* call) {
 // What outlives threads.
 struct Shared {
   std::mutex mutex;
-  std::vector<cublasHandle_t> free[C10_COMPILE_TIME_MAX_GPUS];
   std::map<std::pair<cublasHandle_t, cudaStream_t>, c10::DataPtr> workspaces;
 };
 Shared& shared() {
@@ -31,36 +30,10 @@ Shared& shared() {
   return *all;
 }
 
-// A thread's handles, which it gives back at its end.
-struct Mine {
-  cublasHandle_t of_device[C10_COMPILE_TIME_MAX_GPUS] = {};
-
-  Mine() = default;
-  Mine(const Mine&) = delete;
-  Mine& operator=(const Mine&) = delete;
-  ~Mine() {
-    const std::lock_guard lock(shared().mutex);
-    for (int i = 0; i < C10_COMPILE_TIME_MAX_GPUS; ++i) {
-      if (of_device[i] != nullptr) shared().free[i].push_back(of_device[i]);
-    }
-  }
-};
-
-cublasHandle_t handle_for(c10::DeviceIndex device) {
-  static thread_local Mine mine;
-  cublasHandle_t& handle = mine.of_device[device];
-  if (handle != nullptr) return handle;
-  const std::lock_guard lock(shared().mutex);
-  std::vector<cublasHandle_t>& free = shared().free[device];
-  if (!free.empty()) {
-    handle = free.back();
-    free.pop_back();
-  } else {
-    cublasHandle_t made = nullptr;
-    check(cublasCreate(&made), "cublasCreate");
-    handle = made;
-  }
-  return handle;
+cublasHandle_t make_handle() {
+  cublasHandle_t made = nullptr;
+  check(cublasCreate(&made), "cublasCreate");
+  return made;
 }
 
 // The workspace of a handle on a stream; null where there is to be none.
@@ -79,7 +52,7 @@ cublasHandle_t getCurrentCUDABlasHandle() {
   TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuBLAS: no more than ", C10_COMPILE_TIME_MAX_GPUS,
               " devices are supported");
   c10::cuda::SetTargetDevice();
-  const cublasHandle_t handle = handle_for(device);
+  const cublasHandle_t handle = handle_of_thread<cublasHandle_t, make_handle>(device);
   const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
   check(cublasSetStream(handle, stream), "cublasSetStream");
   const size_t bytes = getChosenWorkspaceSize();

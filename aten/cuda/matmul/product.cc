@@ -2,6 +2,7 @@
 
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
+#include "aten/cuda/matmul/integer.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -48,6 +49,25 @@ bool is_row(const Tensor& add) {
   return repeats(rank - 2) && (rank == 2 || repeats(0)) && (add.size(rank - 1) == 1 || add.stride(rank - 1) == 1);
 }
 
+IntegerOperand integer_operand(const Tensor& t) {
+  const blas::Operand o = operand_of(t);
+  return {const_cast<void*>(o.data), o.row, o.column, o.batch};
+}
+
+void integer_product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+                     const Scalar& alpha, const Tensor& out) {
+  const int64_t rank = out.dim();
+  IntegerProduct p{};
+  p.name = name;
+  p.dtype = out.scalar_type();
+  p.batches = rank == 3 ? out.size(0) : 1;
+  p.m = out.size(rank - 2), p.n = out.size(rank - 1), p.k = a.size(rank - 1);
+  p.a = integer_operand(a), p.b = integer_operand(b), p.out = integer_operand(out);
+  if (add != nullptr) p.add = integer_operand(*add);
+  p.alpha = alpha.toLong(), p.beta = beta.toLong();
+  multiply_integers(p);
+}
+
 }  // namespace
 
 blas::Operand operand_of(const Tensor& t) {
@@ -59,11 +79,13 @@ Tensor taken(const Tensor& t) {
   return lies_in(t) ? t : at::contiguous(t, MemoryFormat::Contiguous);
 }
 
-void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
-             const Scalar& alpha, Tensor& out, blas::Activation activation) {
+namespace {
+void product_of(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+                const Scalar& alpha, Tensor& out, blas::Activation activation, bool wide_parts) {
   const ScalarType dtype = out.scalar_type();
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(dtype) || isComplexType(dtype), "\"", name, "\" not implemented for '",
-                              toString(dtype), "'");
+  const bool integers = isIntegralType(dtype, /*includeBool=*/false);
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(dtype) || isComplexType(dtype) || integers, "\"", name,
+                              "\" not implemented for '", toString(dtype), "'");
   if (out.numel() == 0) return;
   const int64_t rank = out.dim();
   Tensor addend;
@@ -71,6 +93,10 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
   const bool adds = addend.defined();
   if (a.size(rank - 1) == 0 || is_zero(alpha)) {
     write_addend(adds ? &addend : nullptr, beta, out);
+    return activate(out, activation);
+  }
+  if (integers) {
+    integer_product(name, a, b, adds ? &addend : nullptr, beta, alpha, out);
     return activate(out, activation);
   }
   Tensor result = lies_in(out) ? out : empty_contiguous(out.sizes(), dtype, out.device());
@@ -85,6 +111,7 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
   p.alpha = alpha.toComplexDouble(), p.beta = beta.toComplexDouble();
   // First with all of it in the library's own last step; where it has none such, in steps of ours.
   p.activation = activation;
+  p.wide_parts = wide_parts;
   bool done = false;
   if (adds && is_one(beta) && is_row(addend) && !is_same_memory(addend, result)) {
     p.bias = addend.const_data_ptr();
@@ -105,6 +132,17 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
     activate(result, activation);
   }
   if (!result.is_same(out)) at::copy_(out, result, false);
+}
+
+}  // namespace
+
+void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+             const Scalar& alpha, Tensor& out, blas::Activation activation) {
+  product_of(name, a, b, add, beta, alpha, out, activation, false);
+}
+
+void dot_product(const char* name, const Tensor& a, const Tensor& b, Tensor& out) {
+  product_of(name, a, b, nullptr, 0, 1, out, blas::Activation::kNone, true);
 }
 
 }  // namespace at::cuda

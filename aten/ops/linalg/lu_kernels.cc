@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "aten/core/view.h"
+#include "aten/cuda/solver/solver.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/linalg/kernels.h"
@@ -27,9 +28,10 @@ TensorSpec ints(DimVector sizes, const Tensor& like) {
 // The outputs of a factorization: `lu` holds the copy of A that becomes the factors.
 class LuOut {
  public:
-  LuOut(const Tensor& a, Tensor& lu, Tensor& pivots, Tensor& info) : lu_(lu), pivots_(pivots), info_(info) {
+  LuOut(const Tensor& a, Tensor& lu, Tensor& pivots, Tensor& info, bool pivot = true)
+      : lu_(lu), pivots_(pivots), info_(info) {
     at::copy_(lu_.tensor(), a);
-    factor_lu(lu_.tensor(), pivots_.tensor(), info_.tensor());
+    factor_lu(lu_.tensor(), pivots_.tensor(), info_.tensor(), pivot);
   }
   const Tensor& lu() { return lu_.tensor(); }
   const Tensor& pivots() { return pivots_.tensor(); }
@@ -46,7 +48,7 @@ class LuOut {
 };
 
 Tensor scratch_info(const Tensor& a) {
-  return empty_contiguous(batch_of(a.sizes()), kInt);
+  return empty_contiguous(batch_of(a.sizes()), kInt, a.device());
 }
 
 }  // namespace
@@ -61,13 +63,14 @@ std::array<TensorSpec, 3> linalg_lu_factor_ex_meta(const Tensor& A, bool pivot, 
   return {columns(all, A.scalar_type(), A), ints(with(batch, {std::min(A.size(-1), A.size(-2))}), A), ints(batch, A)};
 }
 
-void linalg_lu_factor_ex_cpu(const Tensor& A, bool, bool check_errors, Tensor& LU, Tensor& pivots, Tensor& info) {
+void linalg_lu_factor_ex_kernel(const Tensor& A, bool pivot, bool check_errors, Tensor& LU, Tensor& pivots,
+                                Tensor& info) {
   if (check_errors) {
-    const auto all = at::linalg_lu_factor_ex(A, true, false);
+    const auto all = at::linalg_lu_factor_ex(A, pivot, false);
     check_info(std::get<2>(all), "torch.linalg.lu_factor_ex", Failure::kLu);
     return write_all(all, LU, pivots, info);
   }
-  LuOut(A, LU, pivots, info).commit();
+  LuOut(A, LU, pivots, info, pivot).commit();
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A, bool pivot) {
@@ -79,7 +82,7 @@ std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A, bool pivot) {
 std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& A, bool pivot) {
   TORCH_CHECK(A.dim() >= 2, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", A.sizes(), " instead");
   const auto [LU, pivots, info] = at::linalg_lu_factor_ex(A, pivot, false);
-  return at::lu_unpack(LU, pivots, true, true);
+  return at::lu_unpack(LU, pivots, true, pivot);
 }
 
 std::array<TensorSpec, 3> lu_unpack_meta(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
@@ -104,6 +107,11 @@ namespace {
 
 // Where the row exchanges take each row, as matrices of 0 and 1.
 Tensor permutations(const Tensor& pivots, int64_t m, IntArrayRef sizes) {
+  if (pivots.is_cuda()) {
+    const Tensor order = cuda::solver::permutation(dense(pivots), m);
+    const Tensor rows = at::arange(Scalar(m), TensorOptions().dtype(kLong).device(pivots.device()));
+    return at::eq(at::unsqueeze(order, -2), at::unsqueeze(rows, -1));
+  }
   const Tensor from = dense(pivots), marks = at::zeros(sizes, TensorOptions().dtype(kByte));
   const int64_t k = pivots.size(-1), count = m == 0 ? 0 : marks.numel() / (m * m);
   const int* all = static_cast<const int*>(from.const_data_ptr());
@@ -124,8 +132,8 @@ Tensor permutations(const Tensor& pivots, int64_t m, IntArrayRef sizes) {
 
 }  // namespace
 
-void lu_unpack_cpu(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots, Tensor& P, Tensor& L,
-                   Tensor& U) {
+void lu_unpack_kernel(const Tensor& LU, const Tensor& pivots, bool unpack_data, bool unpack_pivots, Tensor& P,
+                      Tensor& L, Tensor& U) {
   const int64_t m = LU.size(-2), k = std::min(m, LU.size(-1));
   // Everything is computed before anything is written.
   Tensor marks, lower, upper;
@@ -161,6 +169,7 @@ DimVector check_lu_system(const Tensor& LU, const Tensor& pivots, const Tensor& 
 }
 
 void check_pivots(const Tensor& pivots, int64_t n) {
+  if (pivots.is_cuda()) return cuda::solver::permutation(pivots, n), void();  // which checks them where they are
   const auto* p = static_cast<const int*>(pivots.const_data_ptr());
   for (int64_t i = 0; i < pivots.numel(); ++i) {
     TORCH_CHECK(p[i] >= 1,
@@ -189,12 +198,12 @@ void solve_with(const Tensor& lu, const Tensor& pivots, const Tensor& B, bool le
 
 }  // namespace
 
-Tensor linalg_lu_solve_cpu(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
+Tensor linalg_lu_solve_kernel(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
   const DimVector batch = check_lu_system(LU, pivots, B, left);
   const int64_t n = LU.size(-1);
   const Tensor all = dense(at::expand(pivots, with(batch, {n})));
   check_pivots(all, n);
-  Tensor result = empty_columns(with(batch, {B.size(-2), B.size(-1)}), B.scalar_type());
+  Tensor result = empty_columns(with(batch, {B.size(-2), B.size(-1)}), B.scalar_type(), B);
   if (result.numel() != 0) solve_with(column_copy(LU, with(batch, {n, n})), all, B, left, adjoint, result);
   return result;
 }
@@ -233,8 +242,8 @@ std::array<TensorSpec, 4> _linalg_solve_ex_meta(const Tensor& A, const Tensor& B
           ints(own, A)};
 }
 
-void _linalg_solve_ex_cpu(const Tensor& A, const Tensor& B, bool left, bool check_errors, Tensor& result, Tensor& LU,
-                          Tensor& pivots, Tensor& info) {
+void _linalg_solve_ex_kernel(const Tensor& A, const Tensor& B, bool left, bool check_errors, Tensor& result, Tensor& LU,
+                             Tensor& pivots, Tensor& info) {
   if (check_errors) {
     const auto all = at::_linalg_solve_ex(A, B, left, false);
     check_info(std::get<3>(all), "torch.linalg.solve_ex", Failure::kSolve);
@@ -272,8 +281,8 @@ std::array<TensorSpec, 2> linalg_inv_ex_meta(const Tensor& A, bool) {
   return {columns(DimVector(A.sizes().begin(), A.sizes().end()), A.scalar_type(), A), ints(batch_of(A.sizes()), A)};
 }
 
-void linalg_inv_ex_cpu(const Tensor& A, bool check_errors, Tensor& inverse, Tensor& info) {
-  const Tensor lu = column_copy(A), pivots = empty_contiguous(batch_of(A.sizes(), 1), kInt);
+void linalg_inv_ex_kernel(const Tensor& A, bool check_errors, Tensor& inverse, Tensor& info) {
+  const Tensor lu = column_copy(A), pivots = empty_contiguous(batch_of(A.sizes(), 1), kInt, A.device());
   const Tensor codes = scratch_info(A);
   factor_lu(lu, pivots, codes);
   if (check_errors) check_info(codes, "linalg.inv_ex", Failure::kInverse);
@@ -310,6 +319,14 @@ void for_diagonals(const Tensor& lu, const Tensor& pivots, const F& f) {
   }
 }
 
+// The same of CUDA tensors, by operators: the sign that the row exchanges give, and the diagonals of U.
+std::pair<Tensor, Tensor> signs_and_diagonals(const Tensor& lu, const Tensor& pivots) {
+  const TensorOptions ints = TensorOptions().dtype(kInt).device(lu.device());
+  const Tensor exchanged = at::ne(pivots, at::arange(Scalar(1), Scalar(lu.size(-1) + 1), ints));
+  const Tensor odd = at::remainder(at::sum(exchanged, IntArrayRef{-1}), Scalar(2));
+  return {at::sub(at::mul(odd, Scalar(-2)), Scalar(-1)), at::diagonal(lu, 0, -2, -1)};
+}
+
 std::array<TensorSpec, 2> factor_specs(const Tensor& A) {
   return {columns(DimVector(A.sizes().begin(), A.sizes().end()), A.scalar_type(), A), ints(batch_of(A.sizes(), 1), A)};
 }
@@ -333,11 +350,16 @@ Tensor factored(const Tensor& A) {
 
 }  // namespace
 
-void _linalg_det_cpu(const Tensor& A, Tensor& result, Tensor& LU, Tensor& pivots) {
+void _linalg_det_kernel(const Tensor& A, Tensor& result, Tensor& LU, Tensor& pivots) {
   // The product of no numbers, in any dtype.
   if (A.numel() == 0) return at::fill_(result, Scalar(1)), void();
   Tensor info = scratch_info(A);
   LuOut factors(factored(A), LU, pivots, info);
+  if (A.is_cuda()) {
+    const auto [signs, diagonals] = signs_and_diagonals(factors.lu(), factors.pivots());
+    at::copy_(result, at::mul(at::prod(diagonals, -1), signs));
+    return factors.commit();
+  }
   DenseOut out(result);
   visit_lapack(A.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -362,9 +384,15 @@ std::array<TensorSpec, 4> _linalg_slogdet_meta(const Tensor& A) {
   return {rows(batch, A.scalar_type(), A), rows(batch, toRealValueType(A.scalar_type()), A), lu, pivots};
 }
 
-void _linalg_slogdet_cpu(const Tensor& A, Tensor& sign, Tensor& logabsdet, Tensor& LU, Tensor& pivots) {
+void _linalg_slogdet_kernel(const Tensor& A, Tensor& sign, Tensor& logabsdet, Tensor& LU, Tensor& pivots) {
   Tensor info = scratch_info(A);
   LuOut factors(factored(A), LU, pivots, info);
+  if (A.is_cuda()) {
+    const auto [exchanges, diagonals] = signs_and_diagonals(factors.lu(), factors.pivots());
+    at::copy_(sign, at::mul(at::prod(at::sgn(diagonals), -1), exchanges));
+    at::copy_(logabsdet, at::sum(at::log(at::abs(diagonals)), IntArrayRef{-1}));
+    return factors.commit();
+  }
   DenseOut signs(sign), logs(logabsdet);
   visit_lapack(A.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "aten/core/view.h"
+#include "aten/cuda/solver/solver.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native::linalg {
@@ -143,16 +145,20 @@ void check_info(const Tensor& info, const char* op, Failure what) {
   }
 }
 
-Tensor empty_columns(IntArrayRef sizes, ScalarType dtype) {
-  return empty_with_strides(sizes, column_strides(sizes), dtype);
+Tensor empty_columns(IntArrayRef sizes, ScalarType dtype, const Tensor& like) {
+  return empty_with_strides(sizes, column_strides(sizes), dtype, like.device());
 }
 
 Tensor column_copy(const Tensor& t, IntArrayRef sizes) {
-  Tensor copy = empty_columns(sizes, t.scalar_type());
+  Tensor copy = empty_columns(sizes, t.scalar_type(), t);
   return at::copy_(copy, t);
 }
 
 Tensor finite_info(const Tensor& columns, int code) {
+  if (columns.is_cuda()) {
+    const Tensor failed = at::logical_not(at::all(at::isfinite(columns), IntArrayRef{-2, -1}));
+    return at::mul(at::_to_copy(failed, TensorOptions().dtype(kInt)), Scalar(code));
+  }
   const Tensor info = empty_contiguous(batch_of(columns.sizes()), kInt);
   visit_lapack(columns.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(columns);
@@ -168,7 +174,8 @@ Tensor finite_info(const Tensor& columns, int code) {
   return info;
 }
 
-void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info) {
+void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info, bool pivot) {
+  if (lu.is_cuda()) return cuda::solver::getrf(lu, pivots, info, pivot);
   visit_lapack(lu.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(lu);
     const int few = std::min(a.rows, a.columns);
@@ -182,6 +189,7 @@ void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info) {
 }
 
 void solve_lu(const Tensor& lu, const Tensor& pivots, char trans, const Tensor& b) {
+  if (lu.is_cuda()) return cuda::solver::getrs(lu, pivots, trans, b);
   visit_lapack(lu.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(lu), x(b);
     const int* const all_pivots = static_cast<const int*>(pivots.const_data_ptr());

@@ -95,8 +95,9 @@ struct Matrices {
   int64_t count;
 };
 
-/// An unwritten tensor with column-major matrices, and a copy of `t`, broadcast to `sizes`, in one.
-Tensor empty_columns(IntArrayRef sizes, ScalarType dtype);
+/// An unwritten tensor with column-major matrices on the device of `like`, and a copy of `t`, broadcast to `sizes`, in
+/// one.
+Tensor empty_columns(IntArrayRef sizes, ScalarType dtype, const Tensor& like);
 Tensor column_copy(const Tensor& t, IntArrayRef sizes);
 inline Tensor column_copy(const Tensor& t) {
   return column_copy(t, t.sizes());
@@ -107,7 +108,7 @@ class ColumnsOut {
  public:
   explicit ColumnsOut(Tensor& out) : out_(out) {
     if (out.strides() != IntArrayRef(column_strides(out.sizes())) || !is_aligned(out)) {
-      temporary_ = empty_columns(out.sizes(), out.scalar_type());
+      temporary_ = empty_columns(out.sizes(), out.scalar_type(), out);
     }
   }
   Tensor& tensor() { return temporary_.defined() ? temporary_ : out_; }
@@ -139,7 +140,8 @@ inline double cubic(int64_t m, int64_t n) {
 Tensor finite_info(const Tensor& columns, int code);
 
 /// LU factors of column-major matrices in place. `pivots` [.., min(m, n)] and `info` [..] are contiguous int tensors.
-void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info);
+/// Without `pivot`, which the CPU does not know, rows are not exchanged.
+void factor_lu(const Tensor& lu, const Tensor& pivots, const Tensor& info, bool pivot = true);
 /// b = op(A)^-1 b in place, with the factors of A, which have the batch of b; `trans` 'N', 'T' or 'C'.
 void solve_lu(const Tensor& lu, const Tensor& pivots, char trans, const Tensor& b);
 

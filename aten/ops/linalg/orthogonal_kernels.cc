@@ -1,5 +1,6 @@
 // QR factorizations and products with what they leave behind, Householder reflectors.
 #include "aten/core/view.h"
+#include "aten/cuda/solver/solver.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/linalg/kernels.h"
@@ -17,6 +18,7 @@ namespace {
 
 // The factors of column-major matrices in place: R above the diagonal, reflectors below.
 void factor_qr(const Tensor& qr, const Tensor& tau) {
+  if (qr.is_cuda()) return cuda::solver::geqrf(qr, tau);
   visit_lapack(qr.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(qr);
@@ -32,6 +34,7 @@ void factor_qr(const Tensor& qr, const Tensor& tau) {
 
 // The product of the reflectors in the first columns of `q`, in place. `tau` [.., k] is contiguous.
 void form_q(const Tensor& q, const Tensor& tau) {
+  if (q.is_cuda()) return cuda::solver::orgqr(q, tau);
   visit_lapack(q.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(q);
@@ -69,10 +72,11 @@ std::array<TensorSpec, 2> linalg_qr_meta(const Tensor& A, std::string_view mode)
   return {what.q ? columns(with(batch, {m, k}), type, A) : nothing(type, A), columns(with(batch, {k, n}), type, A)};
 }
 
-void linalg_qr_cpu(const Tensor& A, std::string_view mode, Tensor& Q, Tensor& R) {
+void linalg_qr_kernel(const Tensor& A, std::string_view mode, Tensor& Q, Tensor& R) {
   const QrMode what = parse(mode);
   const int64_t m = A.size(-2), n = A.size(-1), few = std::min(m, n), k = R.size(-2);
-  const Tensor qr = column_copy(A), tau = empty_contiguous(with(batch_of(A.sizes()), {few}), A.scalar_type());
+  const Tensor qr = column_copy(A),
+               tau = empty_contiguous(with(batch_of(A.sizes()), {few}), A.scalar_type(), A.device());
   factor_qr(qr, tau);
   const Tensor triangle = at::zeros(R.sizes(), R.options());
   Tensor upper = at::narrow(triangle, -2, 0, few);
@@ -105,9 +109,9 @@ std::array<TensorSpec, 2> geqrf_meta(const Tensor& self) {
           rows(with(batch_of(self.sizes()), {std::min(self.size(-1), self.size(-2))}), self.scalar_type(), self)};
 }
 
-void geqrf_cpu(const Tensor& self, Tensor& a, Tensor& tau) {
+void geqrf_kernel(const Tensor& self, Tensor& a, Tensor& tau) {
   // The two results may share memory: everything is computed before one is written.
-  const Tensor qr = column_copy(self), scales = empty_contiguous(tau.sizes(), self.scalar_type());
+  const Tensor qr = column_copy(self), scales = empty_contiguous(tau.sizes(), self.scalar_type(), self.device());
   factor_qr(qr, scales);
   write_all(std::tie(qr, scales), a, tau);
 }
@@ -159,7 +163,7 @@ Tensor reflect_all(const Tensor& input, const Tensor& tau, bool adjoint, Tensor 
 
 }  // namespace
 
-Tensor linalg_householder_product_cpu(const Tensor& input, const Tensor& tau) {
+Tensor linalg_householder_product_kernel(const Tensor& input, const Tensor& tau) {
   check_reflectors(input, tau);
   Tensor q = column_copy(input);
   form_q(q, dense(tau));
@@ -211,10 +215,11 @@ void check_ormqr(const Tensor& input, const Tensor& tau, const Tensor& other, bo
 
 }  // namespace
 
-Tensor ormqr_cpu(const Tensor& input, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
+Tensor ormqr_kernel(const Tensor& input, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
   check_ormqr(input, tau, other, left);
   const Tensor qr = column_copy(input), scales = dense(tau), result = column_copy(other);
   if (result.numel() == 0 || tau.size(-1) == 0) return result;
+  if (result.is_cuda()) return cuda::solver::ormqr(qr, scales, result, left, transpose), result;
   visit_lapack(input.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(qr), c(result);

@@ -78,7 +78,7 @@ TensorSpec linalg_matrix_exp_meta(const Tensor& self) {
 // Matrices are halved until the series converges, and their exponentials squared as often. Those that need equally many
 // halvings are taken together. Every squaring may double the rounding errors: of two ways of the same cost, a longer series and
 // more halvings, the series is the better one.
-void linalg_matrix_exp_cpu(const Tensor& self, Tensor& out) {
+void linalg_matrix_exp_kernel(const Tensor& self, Tensor& out) {
   if (self.numel() == 0) return;
   const int64_t n = self.size(-1);
   const ScalarType type = self.scalar_type(), real = toRealValueType(type);
@@ -87,21 +87,23 @@ void linalg_matrix_exp_cpu(const Tensor& self, Tensor& out) {
   const ScalarType computed_real = fine ? kDouble : kFloat;
   const ScalarType computed = isComplexType(type) ? toComplexType(computed_real) : computed_real;
   const Tensor x = at::reshape(at::to(self, computed), {-1, n, n});
-  const Tensor norms = at::to(at::amax(at::sum(at::abs(x), IntArrayRef{-2}), IntArrayRef{-1}), kDouble);
+  const Tensor sizes = at::amax(at::sum(at::abs(x), IntArrayRef{-2}), IntArrayRef{-1});
+  const Tensor norms = at::to(sizes, TensorOptions().dtype(kDouble).device(kCPU));
   // What the series of degree 19 leaves out is below the rounding: 1 / 20! in double, 3^20 / 20! in float.
   const double reach = fine ? 1 : 3;
   std::map<int64_t, std::vector<int64_t>> groups;
   bool beyond_one = false;
   for (int64_t i = 0; i < x.size(0); ++i) {
-    const double norm = at::item(at::select(norms, 0, i)).toDouble();
+    const double norm = static_cast<const double*>(norms.const_data_ptr())[i];
     beyond_one |= !(norm <= 1);
     groups[std::isfinite(norm) && norm > reach ? static_cast<int64_t>(std::ceil(std::log2(norm / reach))) : 0].push_back(i);
   }
   const int64_t degree = fine || beyond_one ? 19 : 11;
   Tensor result = groups.size() == 1 ? Tensor() : at::empty(x.sizes(), x.options());
   for (const auto& [halvings, members] : groups) {
-    const Tensor index = at::empty({static_cast<int64_t>(members.size())}, TensorOptions().dtype(kLong));
-    std::copy(members.begin(), members.end(), static_cast<int64_t*>(index.mutable_data_ptr()));
+    const Tensor places = at::empty({static_cast<int64_t>(members.size())}, TensorOptions().dtype(kLong).device(kCPU));
+    std::copy(members.begin(), members.end(), static_cast<int64_t*>(places.mutable_data_ptr()));
+    const Tensor index = at::to(places, TensorOptions().device(x.device()));
     const Tensor some = groups.size() == 1 ? x : at::index_select(x, 0, index);
     Tensor power = exponential_series(at::mul(some, Scalar(std::ldexp(1.0, static_cast<int>(-halvings)))), degree);
     for (int64_t i = 0; i < halvings; ++i) power = at::matmul(power, power);

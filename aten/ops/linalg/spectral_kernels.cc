@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "aten/core/view.h"
+#include "aten/cuda/solver/solver.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/linalg/kernels.h"
@@ -50,23 +51,33 @@ std::array<TensorSpec, 2> _linalg_eigh_meta(const Tensor& A, std::string_view UP
           compute_v ? columns(DimVector(A.sizes().begin(), A.sizes().end()), type, A) : nothing(type, A)};
 }
 
-void _linalg_eigh_cpu(const Tensor& A, std::string_view UPLO, bool compute_v, Tensor& eigenvalues,
-                      Tensor& eigenvectors) {
+namespace {
+
+// Eigenvalues, and with `vectors` eigenvectors in place, of column-major Hermitian matrices.
+void find_eigen(const Tensor& matrices, char uplo, bool vectors, const Tensor& values, const Tensor& info) {
+  if (matrices.is_cuda()) return cuda::solver::syevd(matrices, uplo == 'U', vectors, values, info);
+  visit_lapack(matrices.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Matrices<T> a(matrices);
+    auto* const value = static_cast<cpu::lapack::Real<T>*>(values.mutable_data_ptr());
+    int* const code = static_cast<int*>(info.mutable_data_ptr());
+    for_matrices(a.count, 10 * cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
+      cpu::lapack::syevd_batch(vectors, uplo, a.count, end - begin, a.rows, a[begin], value + begin * a.rows,
+                               code + begin);
+    });
+  });
+}
+
+}  // namespace
+
+void _linalg_eigh_kernel(const Tensor& A, std::string_view UPLO, bool compute_v, Tensor& eigenvalues,
+                         Tensor& eigenvectors) {
   const char uplo = reads_upper(UPLO) ? 'U' : 'L';
   if (A.numel() == 0) return;
   const Tensor work = column_copy(uplo == 'U' ? at::triu(A) : at::tril(A)), info = finite_info(work, 1);
   check_info(info, "linalg.eigh", Failure::kEigen);
   DenseOut values(eigenvalues);
-  visit_lapack(A.scalar_type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const Matrices<T> a(work);
-    auto* const value = values.data<cpu::lapack::Real<T>>();
-    int* const code = static_cast<int*>(info.mutable_data_ptr());
-    for_matrices(a.count, 10 * cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
-      cpu::lapack::syevd_batch(compute_v, uplo, a.count, end - begin, a.rows, a[begin], value + begin * a.rows,
-                               code + begin);
-    });
-  });
+  find_eigen(work, uplo, compute_v, values.tensor(), info);
   check_info(info, "linalg.eigh", Failure::kEigen);
   values.commit();
   if (compute_v) at::copy_(eigenvectors, work);
@@ -94,7 +105,11 @@ void eigen_into(const Tensor& self, const char* op, const Tensor& values, const 
   if (self.numel() == 0) return;
   TORCH_CHECK(at::item(at::all(at::isfinite(self))).toBool(), "torch.", op,
               ": input tensor should not contain infs or NaNs.");
-  const Tensor work = column_copy(self), info = empty_contiguous(batch_of(self.sizes()), kInt);
+  const Tensor work = column_copy(self), info = empty_contiguous(batch_of(self.sizes()), kInt, self.device());
+  if (self.is_cuda()) {
+    cuda::solver::geev(work, values, vectors, info);
+    return check_info(info, op, Failure::kEigen);
+  }
   visit_lapack(self.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Complex = c10::complex<cpu::lapack::Real<T>>;
@@ -122,7 +137,7 @@ std::array<TensorSpec, 2> linalg_eig_meta(const Tensor& self) {
           columns(DimVector(self.sizes().begin(), self.sizes().end()), type, self)};
 }
 
-void linalg_eig_cpu(const Tensor& self, Tensor& eigenvalues, Tensor& eigenvectors) {
+void linalg_eig_kernel(const Tensor& self, Tensor& eigenvalues, Tensor& eigenvectors) {
   DenseOut values(eigenvalues);
   ColumnsOut vectors(eigenvectors);
   eigen_into(self, "linalg.eig", values.tensor(), vectors.tensor());
@@ -135,7 +150,7 @@ TensorSpec _linalg_eigvals_meta(const Tensor& self) {
   return rows(batch_of(self.sizes(), 1), complex_type(self, "linalg_eigvals_out_cpu"), self);
 }
 
-void _linalg_eigvals_cpu(const Tensor& self, Tensor& out) {
+void _linalg_eigvals_kernel(const Tensor& self, Tensor& out) {
   DenseOut values(out);
   eigen_into(self, "linalg.eigvals", values.tensor(), Tensor());
   values.commit();
@@ -149,9 +164,11 @@ Tensor linalg_eigvals(const Tensor& self) {
 
 namespace {
 
-void check_driver(const std::optional<std::string_view>& driver) {
-  TORCH_CHECK(!driver.has_value(),
+void check_driver(const Tensor& A, const std::optional<std::string_view>& driver) {
+  TORCH_CHECK(!driver.has_value() || !A.is_cpu(),
               "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+  TORCH_CHECK(!driver.has_value() || *driver == "gesvd" || *driver == "gesvdj" || *driver == "gesvda",
+              "torch.linalg.svd: unknown svd driver ", *driver, ", expected gesvd, gesvdj or gesvda");
 }
 
 }  // namespace
@@ -160,7 +177,7 @@ std::array<TensorSpec, 3> _linalg_svd_meta(const Tensor& A, bool full_matrices, 
                                            std::optional<std::string_view> driver) {
   check_matrix(A, "linalg.svd");
   check_floating(A, "linalg.svd");
-  check_driver(driver);
+  check_driver(A, driver);
   check_lapack_dtype(A, "linalg_svd_cpu");
   const int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
   const DimVector batch = batch_of(A.sizes());
@@ -171,8 +188,8 @@ std::array<TensorSpec, 3> _linalg_svd_meta(const Tensor& A, bool full_matrices, 
           columns(with(batch, {full_matrices ? n : k, n}), type, A)};
 }
 
-void _linalg_svd_cpu(const Tensor& A, bool full_matrices, bool compute_uv, std::optional<std::string_view>, Tensor& U,
-                     Tensor& S, Tensor& Vh) {
+void _linalg_svd_kernel(const Tensor& A, bool full_matrices, bool compute_uv, std::optional<std::string_view> driver,
+                        Tensor& U, Tensor& S, Tensor& Vh) {
   if (A.numel() == 0) {
     if (compute_uv) set_identity(U), set_identity(Vh);
     return;
@@ -181,6 +198,14 @@ void _linalg_svd_cpu(const Tensor& A, bool full_matrices, bool compute_uv, std::
   check_info(info, "linalg.svd", Failure::kSvd);
   DenseOut values(S);
   ColumnsOut left(U), right(Vh);
+  if (A.is_cuda()) {
+    cuda::solver::svd(work, driver, compute_uv ? left.tensor() : Tensor(), values.tensor(),
+                      compute_uv ? right.tensor() : Tensor(), info);
+    check_info(info, "linalg.svd", Failure::kSvd);
+    values.commit();
+    left.commit();
+    return right.commit();
+  }
   visit_lapack(A.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(work);
@@ -251,8 +276,9 @@ namespace {
 
 enum class Driver : uint8_t { kGels, kGelsy, kGelsd, kGelss };
 
-Driver parse_driver(const std::optional<std::string_view>& driver) {
-  if (!driver || *driver == "gelsy") return Driver::kGelsy;
+Driver parse_driver(const Tensor& A, const std::optional<std::string_view>& driver) {
+  if (!driver) return A.is_cuda() ? Driver::kGels : Driver::kGelsy;
+  if (*driver == "gelsy") return Driver::kGelsy;
   if (*driver == "gels") return Driver::kGels;
   if (*driver == "gelsd") return Driver::kGelsd;
   TORCH_CHECK(*driver == "gelss",
@@ -278,6 +304,34 @@ struct LeastSquares {
   Tensor a, b, rank, values, info;
   Driver driver;
   double rcond;
+
+  // QR, of A or of A^H.
+  void solve_full_rank() const {
+    const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
+    const bool tall = m >= n;
+    const Tensor qr = tall ? a : column_copy(at::adjoint(a));
+    const Tensor tau = empty_contiguous(with(batch_of(a.sizes()), {k}), a.scalar_type(), a.device());
+    cuda::solver::geqrf(qr, tau);
+    Tensor unknowns = at::narrow(b, -2, 0, k);
+    if (tall) cuda::solver::ormqr(qr, tau, b, /*left=*/true, /*adjoint=*/true);
+    const Tensor x = column_copy(unknowns);
+    cuda::solver::trsm(column_copy(at::narrow(qr, -2, 0, k)), x, true, /*upper=*/true, tall ? 'N' : 'C', false);
+    at::copy_(unknowns, x);
+    if (!tall) cuda::solver::ormqr(qr, tau, b, /*left=*/true, /*adjoint=*/false);
+  }
+
+  // Singular values: what is below the limit counts as 0.
+  void solve_by_values() const {
+    const int64_t m = a.size(-2), n = a.size(-1);
+    const auto [U, S, Vh] = at::_linalg_svd(a, false, true);
+    const Tensor kept = at::gt(S, at::mul(at::narrow(S, -1, 0, 1), Scalar(rcond)));
+    const Tensor parts = at::matmul(at::adjoint(U), at::narrow(b, -2, 0, m));
+    const Tensor scales = at::where(kept, at::reciprocal(S), at::zeros_like(S));
+    Tensor x = at::narrow(b, -2, 0, n);
+    at::copy_(x, at::matmul(at::adjoint(Vh), at::mul(at::unsqueeze(scales, -1), parts)));
+    at::copy_(const_cast<Tensor&>(values), S);
+    at::copy_(const_cast<Tensor&>(rank), at::sum(kept, IntArrayRef{-1}));
+  }
 
   template <class T>
   void solve() const {
@@ -313,12 +367,12 @@ struct LeastSquares {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, const Tensor& b,
-                                                            std::optional<double> rcond,
-                                                            std::optional<std::string_view> driver_name) {
+std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_kernel(const Tensor& self, const Tensor& b,
+                                                               std::optional<double> rcond,
+                                                               std::optional<std::string_view> driver_name) {
   const bool vector = self.dim() >= 2 && b.dim() >= 1 && is_vector_system(self, b);
   check_lstsq(self, b, vector);
-  const Driver driver = parse_driver(driver_name);
+  const Driver driver = parse_driver(self, driver_name);
   const ScalarType type = self.scalar_type(), real = toRealValueType(type);
   TORCH_CHECK(real == kFloat || real == kDouble, "This function doesn't handle types other than float and double");
   const Tensor right = vector ? at::unsqueeze(b, -1) : b;
@@ -326,16 +380,16 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, 
   const DimVector batch = broadcast_shapes(batch_of(self.sizes()), batch_of(right.sizes()));
   const double epsilon = epsilon_of(real);
   // LAPACK finds the right-hand sides where it leaves the solutions: in as many rows as the larger size.
-  const Tensor both = empty_columns(with(batch, {std::max(m, n), nrhs}), type);
+  const Tensor both = empty_columns(with(batch, {std::max(m, n), nrhs}), type, self);
   at::zero_(const_cast<Tensor&>(both));
   Tensor top = at::narrow(both, -2, 0, m);
   at::copy_(top, right);
   const TensorOptions reals = self.options().dtype(real);
   const LeastSquares problem{column_copy(self, with(batch, {m, n})),
                              both,
-                             at::zeros(batch, TensorOptions().dtype(kInt)),
+                             at::zeros(batch, reals.dtype(kInt)),
                              at::zeros(with(batch, {k}), reals),
-                             at::zeros(batch, TensorOptions().dtype(kInt)),
+                             at::zeros(batch, reals.dtype(kInt)),
                              driver,
                              rcond.value_or(epsilon * static_cast<double>(std::max(m, n)))};
   if (k > 0 && product(batch) > 0) {
@@ -343,9 +397,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, 
       check_info(finite_info(problem.a, -4), "torch.linalg.lstsq", Failure::kSvd);
       check_info(finite_info(problem.b, -4), "torch.linalg.lstsq", Failure::kSvd);
     }
-    visit_lapack(type, [&](auto tag) { problem.solve<typename decltype(tag)::type>(); });
-    TORCH_CHECK_LINALG(at::item(at::all(at::eq(problem.info, Scalar(0)))).toBool() || driver == Driver::kGels,
-                       "torch.linalg.lstsq: the singular values did not converge");
+    if (self.is_cuda()) {
+      driver == Driver::kGels ? problem.solve_full_rank() : problem.solve_by_values();
+    } else {
+      visit_lapack(type, [&](auto tag) { problem.solve<typename decltype(tag)::type>(); });
+      TORCH_CHECK_LINALG(at::item(at::all(at::eq(problem.info, Scalar(0)))).toBool() || driver == Driver::kGels,
+                         "torch.linalg.lstsq: the singular values did not converge");
+    }
   }
   Tensor solution = at::narrow(both, -2, 0, n);
   if (vector) solution = at::squeeze(solution, -1);
@@ -356,7 +414,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_cpu(const Tensor& self, 
   if (has_values) values = problem.values;
   const bool full_rank = driver == Driver::kGels || at::item(at::all(at::eq(problem.rank, Scalar(n)))).toBool();
   if (m > n && driver != Driver::kGelsy && full_rank) {
-    const Tensor rest = at::narrow(both, -2, n, m - n);
+    const Tensor rest = self.is_cuda() && driver != Driver::kGels
+                            ? at::sub(right, at::matmul(self, at::narrow(both, -2, 0, n)))
+                            : at::narrow(both, -2, n, m - n);
     residuals = at::sum(at::square(at::abs(rest)), IntArrayRef{-2});
     if (vector) residuals = at::squeeze(residuals, -1);
   }
@@ -367,7 +427,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq_meta(const Tensor& self,
                                                              std::optional<std::string_view> driver_name) {
   const bool vector = self.dim() >= 2 && b.dim() >= 1 && is_vector_system(self, b);
   check_lstsq(self, b, vector);
-  const Driver driver = parse_driver(driver_name);
+  const Driver driver = parse_driver(self, driver_name);
   const ScalarType real = toRealValueType(self.scalar_type());
   TORCH_CHECK(real == kFloat || real == kDouble, "This function doesn't handle types other than float and double");
   const int64_t m = self.size(-2), n = self.size(-1);

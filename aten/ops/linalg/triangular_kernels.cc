@@ -1,11 +1,13 @@
 // Cholesky and L D L^H factorizations, triangular systems.
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
+#include "aten/cuda/solver/solver.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/linalg/kernels.h"
 #include "aten/ops/linalg/matrices.h"
 #include "aten/ops/linalg/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 
@@ -21,19 +23,19 @@ std::array<TensorSpec, 2> linalg_cholesky_ex_meta(const Tensor& self, bool, bool
           rows(batch_of(self.sizes()), kInt, self)};
 }
 
-void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, Tensor& L, Tensor& info) {
-  if (check_errors) {
-    const auto all = at::linalg_cholesky_ex(self, upper, false);
-    check_info(std::get<1>(all), "linalg.cholesky_ex", Failure::kCholesky);
-    return write_all(all, L, info);
+namespace {
+
+// The Cholesky factors of column-major matrices in place, zeros in the other triangle.
+void factor_cholesky(Tensor& matrices, bool upper, const Tensor& info) {
+  if (matrices.is_cuda()) {
+    cuda::solver::potrf(matrices, upper, info);
+    (upper ? at::triu_out(matrices, matrices) : at::tril_out(matrices, matrices));
+    return;
   }
-  ColumnsOut out(L);
-  DenseOut codes(info);
-  at::copy_(out.tensor(), self);
-  visit_lapack(self.scalar_type(), [&](auto tag) {
+  visit_lapack(matrices.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Matrices<T> a(out.tensor());
-    int* const code = codes.data<int>();
+    const Matrices<T> a(matrices);
+    int* const code = static_cast<int*>(info.mutable_data_ptr());
     for_matrices(a.count, cubic(a.rows, a.rows), [&](int64_t begin, int64_t end) {
       cpu::lapack::potrf_batch(upper ? 'U' : 'L', a.count, end - begin, a.rows, a[begin], code + begin);
       for (int64_t i = begin; i < end; ++i) {
@@ -44,6 +46,34 @@ void linalg_cholesky_ex_cpu(const Tensor& self, bool upper, bool check_errors, T
       }
     });
   });
+}
+
+// b = A^-1 b with A's Cholesky factors.
+void solve_cholesky(const Tensor& factor, bool upper, const Tensor& b) {
+  if (b.is_cuda()) {
+    cuda::solver::trsm(factor, b, true, upper, upper ? 'C' : 'N', false);
+    return cuda::solver::trsm(factor, b, true, upper, upper ? 'N' : 'C', false);
+  }
+  visit_lapack(b.scalar_type(), [&](auto tag) {
+    const Matrices<typename decltype(tag)::type> a(factor), x(b);
+    for_matrices(a.count, static_cast<double>(a.rows) * a.rows * x.columns, [&](int64_t begin, int64_t end) {
+      cpu::lapack::potrs_batch(upper ? 'U' : 'L', a.count, end - begin, a.rows, x.columns, a[begin], x[begin]);
+    });
+  });
+}
+
+}  // namespace
+
+void linalg_cholesky_ex_kernel(const Tensor& self, bool upper, bool check_errors, Tensor& L, Tensor& info) {
+  if (check_errors) {
+    const auto all = at::linalg_cholesky_ex(self, upper, false);
+    check_info(std::get<1>(all), "linalg.cholesky_ex", Failure::kCholesky);
+    return write_all(all, L, info);
+  }
+  ColumnsOut out(L);
+  DenseOut codes(info);
+  at::copy_(out.tensor(), self);
+  factor_cholesky(out.tensor(), upper, codes.tensor());
   codes.commit();
   out.commit();
 }
@@ -87,18 +117,13 @@ TensorSpec cholesky_solve_meta(const Tensor& self, const Tensor& A, bool) {
   return system_spec(A, self);
 }
 
-void cholesky_solve_cpu(const Tensor& self, const Tensor& A, bool upper, Tensor& result) {
+void cholesky_solve_kernel(const Tensor& self, const Tensor& A, bool upper, Tensor& result) {
   if (result.numel() == 0) return;
   const int64_t n = A.size(-1);
   const Tensor factor = column_copy(A, with(batch_of(result.sizes()), {n, n}));
   ColumnsOut out(result);
   at::copy_(out.tensor(), self);
-  visit_lapack(A.scalar_type(), [&](auto tag) {
-    const Matrices<typename decltype(tag)::type> a(factor), x(out.tensor());
-    for_matrices(a.count, static_cast<double>(n * n * x.columns), [&](int64_t begin, int64_t end) {
-      cpu::lapack::potrs_batch(upper ? 'U' : 'L', a.count, end - begin, a.rows, x.columns, a[begin], x[begin]);
-    });
-  });
+  solve_cholesky(factor, upper, out.tensor());
   out.commit();
 }
 
@@ -112,6 +137,11 @@ namespace {
 
 // The place, from 1 on, of the first zero on the diagonal of each matrix, or 0.
 Tensor zero_on_diagonal(const Tensor& columns) {
+  if (columns.is_cuda()) {
+    if (columns.numel() == 0) return at::zeros(batch_of(columns.sizes()), columns.options().dtype(kInt));
+    const Tensor zeros = at::_to_copy(at::eq(at::diagonal(columns, 0, -2, -1), Scalar(0)), TensorOptions().dtype(kInt));
+    return at::mul(at::add(at::argmax(zeros, -1), Scalar(1)), at::amax(zeros, IntArrayRef{-1}));
+  }
   const Tensor info = empty_contiguous(batch_of(columns.sizes()), kInt);
   visit_lapack(columns.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -129,10 +159,17 @@ Tensor zero_on_diagonal(const Tensor& columns) {
 
 }  // namespace
 
-void cholesky_inverse_cpu(const Tensor& self, bool upper, Tensor& result) {
+void cholesky_inverse_kernel(const Tensor& self, bool upper, Tensor& result) {
   const Tensor factor = column_copy(self), info = zero_on_diagonal(factor);
   check_info(info, "cholesky_inverse", Failure::kInverse);
   ColumnsOut out(result);
+  if (self.is_cuda()) {
+    at::zero_(out.tensor());
+    Tensor diagonal = at::diagonal(out.tensor(), 0, -2, -1);
+    at::fill_(diagonal, Scalar(1));
+    if (self.numel() != 0) solve_cholesky(factor, upper, out.tensor());
+    return out.commit();
+  }
   at::copy_(out.tensor(), factor);
   visit_lapack(self.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -160,13 +197,17 @@ TensorSpec linalg_solve_triangular_meta(const Tensor& A, const Tensor& B, bool, 
   return system_spec(A, B);
 }
 
-void linalg_solve_triangular_cpu(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular,
-                                 Tensor& result) {
+void linalg_solve_triangular_kernel(const Tensor& A, const Tensor& B, bool upper, bool left, bool unitriangular,
+                                    Tensor& result) {
   if (result.numel() == 0) return;
   const int64_t n = A.size(-1);
   const Tensor factor = column_copy(A, with(batch_of(result.sizes()), {n, n}));
   ColumnsOut out(result);
   at::copy_(out.tensor(), B);
+  if (A.is_cuda()) {
+    cuda::solver::trsm(factor, out.tensor(), left, upper, 'N', unitriangular);
+    return out.commit();
+  }
   visit_lapack(A.scalar_type(), [&](auto tag) {
     const Matrices<typename decltype(tag)::type> a(factor), x(out.tensor());
     for_matrices(a.count, static_cast<double>(n) * x.rows * x.columns, [&](int64_t begin, int64_t end) {
@@ -187,7 +228,7 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A,
   const DimVector batch = broadcast_shapes(batch_of(self.sizes()), batch_of(A.sizes()));
   // Of a sparse matrix no copy is made.
   Tensor coefficients = A.layout() == Layout::Strided ? at::clone(at::expand(A, with(batch, {A.size(-2), A.size(-1)})))
-                                                      : empty_contiguous({0}, A.scalar_type());
+                                                      : empty_contiguous({0}, A.scalar_type(), A.device());
   Tensor solution = transpose ? at::linalg_solve_triangular(at::transpose(A, -2, -1), self, !upper, true, unitriangular)
                               : at::linalg_solve_triangular(A, self, upper, true, unitriangular);
   return {std::move(solution), std::move(coefficients)};
@@ -201,8 +242,8 @@ std::array<TensorSpec, 3> linalg_ldl_factor_ex_meta(const Tensor& self, bool, bo
           rows(batch_of(self.sizes(), 1), kInt, self), rows(batch_of(self.sizes()), kInt, self)};
 }
 
-void linalg_ldl_factor_ex_cpu(const Tensor& self, bool hermitian, bool check_errors, Tensor& LD, Tensor& pivots,
-                              Tensor& info) {
+void linalg_ldl_factor_ex_kernel(const Tensor& self, bool hermitian, bool check_errors, Tensor& LD, Tensor& pivots,
+                                 Tensor& info) {
   if (check_errors) {
     const auto all = at::linalg_ldl_factor_ex(self, hermitian, false);
     check_info(std::get<2>(all), "torch.linalg.ldl_factor_ex", Failure::kLdl);
@@ -211,6 +252,12 @@ void linalg_ldl_factor_ex_cpu(const Tensor& self, bool hermitian, bool check_err
   ColumnsOut out(LD);
   DenseOut order(pivots), codes(info);
   at::copy_(out.tensor(), at::tril(self));
+  if (self.is_cuda()) {
+    cuda::solver::sytrf(out.tensor(), hermitian, order.tensor(), codes.tensor());
+    codes.commit();
+    order.commit();
+    return out.commit();
+  }
   visit_lapack(self.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Matrices<T> a(out.tensor());
@@ -249,12 +296,18 @@ TensorSpec linalg_ldl_solve_meta(const Tensor& LD, const Tensor& pivots, const T
   return system_spec(LD, B);
 }
 
-void linalg_ldl_solve_cpu(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian, Tensor& result) {
+void linalg_ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& B, bool hermitian, Tensor& result) {
   if (result.numel() == 0) return;
   const int64_t n = LD.size(-1);
   const DimVector batch = batch_of(result.sizes());
   const Tensor factor = column_copy(LD, with(batch, {n, n}));
   const Tensor order = dense(at::expand(pivots, with(batch, {n})), kInt);
+  if (LD.is_cuda()) {
+    ColumnsOut out(result);
+    at::copy_(out.tensor(), B);
+    cuda::solver::sytrs(factor, hermitian, order, out.tensor());
+    return out.commit();
+  }
   const auto* pivot = static_cast<const int*>(order.const_data_ptr());
   for (int64_t i = 0; i < order.numel(); ++i) {
     TORCH_CHECK(pivot[i] != 0 && std::abs(int64_t{pivot[i]}) <= n, "torch.linalg.ldl_solve: the pivot ", pivot[i],

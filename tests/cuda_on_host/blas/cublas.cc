@@ -83,14 +83,6 @@ cublasStatus_t run(const char* call, const Handle& handle, const Gemm& g) {
   return execute(call, p, x, how, handle.stream);
 }
 
-// A call with a live handle.
-template <class Body>
-cublasStatus_t with_handle(cublasHandle_t handle, const char* call, const Body& body) {
-  if (const cublasStatus_t status = enter(call); status != CUBLAS_STATUS_SUCCESS) return status;
-  Handle* const h = find_handle(handle, call);
-  return h == nullptr ? CUBLAS_STATUS_NOT_INITIALIZED : body(*h);
-}
-
 // Products of one type.
 cublasStatus_t plain(cublasHandle_t handle, const char* call, int type, cublasOperation_t ta, cublasOperation_t tb,
                      int m, int n, int k, const void* alpha, const void* a, int lda, int64_t a_stride, const void* b,

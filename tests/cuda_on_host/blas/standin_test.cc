@@ -370,6 +370,79 @@ TEST_F(CublasStandin, CallsOfCublas) {
   EXPECT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
 }
 
+TEST_F(CublasStandin, TriangularSystemsAndFactorsOfBatches) {
+  cublasHandle_t handle = nullptr;
+  ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
+  {
+    // By columns: {{2, 0}, {1, 4}}, {{1, 3}, {2, 4}}.
+    const Array<double> a({2, 1, 0, 4, 1, 2, 3, 4}), b({4, 10, 7, 10});
+    const Array<const double*> all_a({a.data(), a.data() + 4});
+    const Array<double*> matrices({a.data(), a.data() + 4}), sides({b.data(), b.data() + 2});
+    const Array<int> pivots({0, 0, 0, 0}), info({7, 7});
+    const double one = 1, two = 2;
+    ASSERT_EQ(cublasDtrsm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, 2, 1,
+                          &two, a.data(), 2, b.data(), 2),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(b.values(), (std::vector<double>{4, 4, 7, 10}));
+    ASSERT_EQ(cublasDtrsmBatched(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 2, 1,
+                                 &one, all_a.data(), 2, sides.data(), 2, 2),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(b.values(), (std::vector<double>{4, 0, 7, -4}));
+    ASSERT_EQ(cublasDgetrfBatched(handle, 2, matrices.data(), 2, pivots.data(), info.data(), 2), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(a.values(), (std::vector<double>{2, 0.5, 0, 4, 2, 0.5, 4, 1}));
+    EXPECT_EQ(pivots.values(), (std::vector<int>{1, 2, 2, 2}));
+    EXPECT_EQ(info.values(), (std::vector<int>{0, 0}));
+    int wrong = 7;
+    ASSERT_EQ(
+        cublasDgetrsBatched(handle, CUBLAS_OP_N, 2, 1, all_a.data(), 2, pivots.data(), sides.data(), 2, &wrong, 2),
+        CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(b.values(), (std::vector<double>{2, -0.5, -20, 9}));
+
+    const Array<double> column({3, 4}), tau({0});
+    const Array<double*> columns({column.data()}), scales({tau.data()});
+    ASSERT_EQ(cublasDgeqrfBatched(handle, 2, 1, columns.data(), 2, scales.data(), &wrong, 1), CUBLAS_STATUS_SUCCESS);
+    EXPECT_NEAR(column.values()[0], -5, 1e-14);
+
+    // Without an array of pivots rows stay; a zero on the diagonal is told.
+    const Array<double> plain({1, 2, 3, 4, 0, 0, 0, 0});
+    const Array<double*> both({plain.data(), plain.data() + 4});
+    ASSERT_EQ(cublasDgetrfBatched(handle, 2, both.data(), 2, nullptr, info.data(), 2), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(plain.values()[3], -2);
+    EXPECT_EQ(info.values(), (std::vector<int>{0, 1}));
+
+    double on_host[4] = {};
+    double* addresses_on_host[1] = {a.data()};
+    int info_on_host = 0;
+    EXPECT_EQ(cublasDtrsm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 2, 1, &one,
+                          on_host, 2, b.data(), 2),
+              CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasDtrsm: A leaves the device's memory");
+    EXPECT_EQ(cublasDtrsm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 2, 3, &one,
+                          a.data(), 2, b.data(), 2),
+              CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasDtrsm: B leaves the device's memory");
+    EXPECT_EQ(cublasDtrsm(handle, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 1, 2, &one,
+                          a.data(), 1, b.data(), 1),
+              CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasDtrsm: leading dimension of A");
+    EXPECT_EQ(cublasDgetrfBatched(handle, 2, addresses_on_host, 2, pivots.data(), info.data(), 1),
+              CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasDgetrfBatched: an array of addresses leaves the device's memory");
+    EXPECT_EQ(cublasDgetrfBatched(handle, 2, matrices.data(), 2, pivots.data(), &info_on_host, 1),
+              CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasDgetrfBatched: info leaves the device's memory");
+    EXPECT_EQ(
+        cublasDgetrsBatched(handle, CUBLAS_OP_N, 2, 1, all_a.data(), 2, pivots.data(), sides.data(), 1, &wrong, 2),
+        CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasDgetrsBatched: leading dimension of B");
+    EXPECT_EQ(cublasDgeqrfBatched(handle, 2, 1, columns.data(), 2, scales.data(), info.data(), 1),
+              CUBLAS_STATUS_INVALID_VALUE);
+    expect_misuse("cublasDgeqrfBatched: info is not on the host");
+  }
+  EXPECT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
+}
+
 TEST_F(CublasStandin, CallsFailWhenAsked) {
   cublas_standin::reset({.fail_call = 1});
   cublasLtHandle_t handle = nullptr, other = nullptr;

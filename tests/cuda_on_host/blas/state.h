@@ -70,4 +70,12 @@ cublasStatus_t enter(const char* call);
 // Reports misuse and returns CUBLAS_STATUS_INVALID_VALUE.
 cublasStatus_t refuse(const char* call, const std::string& why);
 
+// A call with a live handle.
+template <class Body>
+cublasStatus_t with_handle(cublasHandle_t handle, const char* call, const Body& body) {
+  if (const cublasStatus_t status = enter(call); status != CUBLAS_STATUS_SUCCESS) return status;
+  Handle* const h = find_handle(handle, call);
+  return h == nullptr ? CUBLAS_STATUS_NOT_INITIALIZED : body(*h);
+}
+
 }  // namespace cublas_standin

@@ -1,0 +1,75 @@
+#include "aten/cuda/solver/handle.h"
+
+#include "aten/cuda/blas/handle_pool.h"
+#include "c10/cuda/device.h"
+#include "c10/cuda/exception.h"
+#include "c10/cuda/stream.h"
+#include "c10/util/exception.h"
+
+namespace at::cuda {
+namespace {
+
+const char* name_of(cusolverStatus_t status) {
+  switch (status) {
+    case CUSOLVER_STATUS_NOT_INITIALIZED:
+      return "CUSOLVER_STATUS_NOT_INITIALIZED";
+    case CUSOLVER_STATUS_ALLOC_FAILED:
+      return "CUSOLVER_STATUS_ALLOC_FAILED";
+    case CUSOLVER_STATUS_INVALID_VALUE:
+      return "CUSOLVER_STATUS_INVALID_VALUE";
+    case CUSOLVER_STATUS_ARCH_MISMATCH:
+      return "CUSOLVER_STATUS_ARCH_MISMATCH";
+    case CUSOLVER_STATUS_EXECUTION_FAILED:
+      return "CUSOLVER_STATUS_EXECUTION_FAILED";
+    case CUSOLVER_STATUS_INTERNAL_ERROR:
+      return "CUSOLVER_STATUS_INTERNAL_ERROR";
+    case CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED:
+      return "CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED";
+    case CUSOLVER_STATUS_NOT_SUPPORTED:
+      return "CUSOLVER_STATUS_NOT_SUPPORTED";
+    default:
+      return nullptr;
+  }
+}
+
+cusolverDnHandle_t make_handle() {
+  cusolverDnHandle_t made = nullptr;
+  solver::check(cusolverDnCreate(&made), "cusolverDnCreate");
+  return made;
+}
+
+cusolverDnParams_t make_params() {
+  cusolverDnParams_t made = nullptr;
+  solver::check(cusolverDnCreateParams(&made), "cusolverDnCreateParams");
+  return made;
+}
+
+}  // namespace
+
+cusolverDnHandle_t getCurrentCUDASolverDnHandle() {
+  const c10::DeviceIndex device = c10::cuda::current_device();
+  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuSOLVER: no more than ", C10_COMPILE_TIME_MAX_GPUS,
+              " devices are supported");
+  c10::cuda::SetTargetDevice();
+  const cusolverDnHandle_t handle = handle_of_thread<cusolverDnHandle_t, make_handle>(device);
+  solver::check(cusolverDnSetStream(handle, c10::cuda::getCurrentCUDAStream()), "cusolverDnSetStream");
+  return handle;
+}
+
+namespace solver {
+
+void check(cusolverStatus_t status, const char* call) {
+  if (C10_LIKELY(status == CUSOLVER_STATUS_SUCCESS)) return;
+  C10_CUDA_CLEAR_ERROR();
+  const char* const name = name_of(status);
+  TORCH_CHECK(false, "cusolver error: ", name != nullptr ? name : "status ",
+              name != nullptr ? "" : c10::str(int{status}), ", when calling `", call, "`");
+}
+
+cusolverDnParams_t default_params() {
+  static const cusolverDnParams_t params = make_params();
+  return params;
+}
+
+}  // namespace solver
+}  // namespace at::cuda
