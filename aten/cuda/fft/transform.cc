@@ -125,8 +125,10 @@ void check_sizes(const char* op, const Tensor& signal, const Dims& dims) {
   }
 }
 
-void scale(Tensor out, double by) {
-  if (by != 1) at::mul_(out, by);
+void scale(const Tensor& out, double by) {
+  if (by == 1) return;
+  Tensor real = out.is_complex() ? at::view_as_real(out) : out;
+  at::mul_(real, by);
 }
 
 // Fills in what real numbers' transforms have twice; the first half is there along the last of `dims`.
