@@ -195,7 +195,8 @@ TEST(CudaFft, EachCallOfTheLibraryFails) {
     for (int64_t n = 0; n < calls; ++n) {
       cuda::fft::clear_plan_cache(0);
       cufft_standin::reset({.fail_call = n});
-      testing::expect_error<Error>([&] { at::fft_fft2(on_gpu); }, "cuFFT error: CUFFT_ALLOC_FAILED when calling `cufft");
+      testing::expect_error<Error>([&] { at::fft_fft2(on_gpu); },
+                                   "cuFFT error: CUFFT_ALLOC_FAILED when calling `cufft");
       expect_same(at::fft_fft2(on_gpu), at::fft_fft2(x));
     }
     cuda::fft::clear_plan_cache(0);

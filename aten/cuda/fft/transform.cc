@@ -144,8 +144,8 @@ void mirror(const Tensor& out, const Dims& dims) {
   int64_t block = call.n;
   const auto add = [&](int64_t d) {
     TORCH_CHECK_NOT_IMPLEMENTED(call.dims < cuda::fft::kMaxMirrorDims,
-                                "_fft_r2c(): CUDA tensors are transformed over at most ",
-                                cuda::fft::kMaxMirrorDims + 1, " dimensions");
+                                "_fft_r2c(): CUDA tensors are transformed over at most ", cuda::fft::kMaxMirrorDims + 1,
+                                " dimensions");
     call.strides[call.dims] = out.stride(d);
     call.sizes[call.dims++] = cuda::FastDivisor(static_cast<uint32_t>(out.size(d)));
     block *= out.size(d);
@@ -188,7 +188,8 @@ void _fft_r2c_cuda(const Tensor& self, IntArrayRef dim, int64_t normalization, b
   check_sizes("_fft_r2c", self, dims);
   // The kernel that fills in the other half wants dense blocks.
   Tensor to = out;
-  if (!onesided) to = at::empty_spec(fft::result_spec(self, self.strides(), dims, fft::sizes_of(self), out.scalar_type()));
+  if (!onesided)
+    to = at::empty_spec(fft::result_spec(self, self.strides(), dims, fft::sizes_of(self), out.scalar_type()));
   if (to.strides() == out.strides()) to = out;
   const int64_t last = dims.back();
   const Tensor half = onesided ? to : at::narrow(to, last, 0, self.size(last) / 2 + 1);

@@ -75,7 +75,8 @@ Gradients learnable_gradients(const char* op, const Tensor& grad, const Tensor& 
   };
   const Tensor g = at::to(grad, wide), outside = at::contiguous(at::mul(g, at::logical_not(mask)));
   const Tensor of_scale = sum(terms, scale);
-  const Tensor of_zero = at::mul(sum(outside, zero_point), at::reshape(at::neg(at::to(scale, wide)), zero_point.sizes()));
+  const Tensor of_zero =
+      at::mul(sum(outside, zero_point), at::reshape(at::neg(at::to(scale, wide)), zero_point.sizes()));
   return {at::to(at::mul(g, mask), self.scalar_type()), at::to(of_scale, scale.scalar_type()),
           at::to(of_zero, zero_point.scalar_type())};
 }
@@ -176,10 +177,12 @@ class Kept {
 }  // namespace
 
 // Whether anything is observed and quantized is read by kernels, where it lies.
-std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper_cuda(
-    const Tensor& self, const Tensor& observer_on, const Tensor& fake_quant_on, Tensor& running_min,
-    Tensor& running_max, Tensor& scale, Tensor& zero_point, double averaging_const, int64_t quant_min,
-    int64_t quant_max, int64_t ch_axis, bool per_row_fake_quant, bool symmetric_quant) {
+std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper_cuda(const Tensor& self, const Tensor& observer_on,
+                                                                const Tensor& fake_quant_on, Tensor& running_min,
+                                                                Tensor& running_max, Tensor& scale, Tensor& zero_point,
+                                                                double averaging_const, int64_t quant_min,
+                                                                int64_t quant_max, int64_t ch_axis,
+                                                                bool per_row_fake_quant, bool symmetric_quant) {
   const char* const op = "_fused_moving_avg_obs_fq_helper";
   check_observed(op, self, {&running_min, &running_max, &scale, &zero_point}, quant_min, quant_max, ch_axis,
                  per_row_fake_quant);

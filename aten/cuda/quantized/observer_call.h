@@ -8,9 +8,9 @@ namespace at::cuda {
 /// in device memory.
 struct ObserverCall {
   int64_t channels;
-  const float *least, *most;           ///< of what is seen now
-  const float *observes, *quantizes;   ///< 0: the extremes, or scales and zero points, stay as they are
-  float *low, *high;                   ///< infinite where nothing was seen
+  const float *least, *most;          ///< of what is seen now
+  const float *observes, *quantizes;  ///< 0: the extremes, or scales and zero points, stay as they are
+  float *low, *high;                  ///< infinite where nothing was seen
   float* scale;
   int32_t* zero_point;
   float averaging_constant;

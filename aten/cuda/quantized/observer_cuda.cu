@@ -20,8 +20,8 @@ __global__ void observe(const __grid_constant__ ObserverCall call) {
       call.high[i] = high = moved(high, call.most[i], call.averaging_constant);
     }
     if (*call.quantizes == 0.0f) continue;
-    const quantized::ChosenParameters chosen = quantized::choose_parameters(
-        low, high, {call.quant_min, call.quant_max}, call.symmetric, /*float_scale=*/true);
+    const quantized::ChosenParameters chosen =
+        quantized::choose_parameters(low, high, {call.quant_min, call.quant_max}, call.symmetric, /*float_scale=*/true);
     call.scale[i] = static_cast<float>(chosen.scale);
     call.zero_point[i] = static_cast<int32_t>(chosen.zero_point);
   }
@@ -32,8 +32,8 @@ __global__ void observe(const __grid_constant__ ObserverCall call) {
 void launch_observer(const ObserverCall& call) {
   if (call.channels == 0) return;
   const auto some = static_cast<uint32_t>(std::min<int64_t>(call.channels, INT32_MAX));
-  c10::cuda::launch_or_throw("_fused_moving_avg_obs", observe,
-                             shape_for(some, 1, c10::cuda::getCurrentCUDAStream()), call);
+  c10::cuda::launch_or_throw("_fused_moving_avg_obs", observe, shape_for(some, 1, c10::cuda::getCurrentCUDAStream()),
+                             call);
 }
 
 }  // namespace at::cuda

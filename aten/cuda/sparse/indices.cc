@@ -1,7 +1,7 @@
 // The indices of rows, as pointers and one by one.
 #include "aten/core/tensor.h"
-#include "aten/ops/copy/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/sparse/kernels.h"
@@ -21,7 +21,8 @@ void convert_csr_to_coo_cuda(const Tensor& crow_indices, const Tensor& col_indic
   if (out.numel() == 0) return;
   const Tensor places = at::expand(at::arange(nnz, crow_indices.options()), col_indices.sizes());
   // The row of a place is the last one that begins there or before.
-  const Tensor behind = at::searchsorted(at::contiguous(crow_indices), at::contiguous(places), out_int32, /*right=*/true);
+  const Tensor behind =
+      at::searchsorted(at::contiguous(crow_indices), at::contiguous(places), out_int32, /*right=*/true);
   const auto write = [&](int64_t row, const Tensor& indices) {
     Tensor to = at::select(out, 0, row);
     at::copy_(to, at::reshape(indices, {-1}));

@@ -117,8 +117,8 @@ void for_each(const Side& side, int64_t blocks, const F& f) {
 template <class Stored, class T>
 std::vector<T> gathered(const Side& side, int64_t blocks, const void* from) {
   const auto* data = static_cast<const Stored*>(from);
-  std::vector<T> numbers(static_cast<size_t>(blocks * side.sizes[0] * side.sizes[1] * side.sizes[2] *
-                                             (side.is_complex() ? 2 : 1)));
+  std::vector<T> numbers(
+      static_cast<size_t>(blocks * side.sizes[0] * side.sizes[1] * side.sizes[2] * (side.is_complex() ? 2 : 1)));
   for_each(side, blocks, [&](int64_t place, int64_t index) {
     if (side.is_complex()) {
       numbers[static_cast<size_t>(2 * index)] = static_cast<T>(data[2 * place]);
@@ -165,8 +165,8 @@ void compute(const Plan& p, const void* from, void* to, bool forward) {
   using at::cpu::fft::Kind;
   std::vector<T> in = gathered<Stored, T>(p.in, p.blocks, from);
   const int64_t* complex_sizes = p.in.is_complex() ? p.in.sizes : p.out.sizes;
-  std::vector<T> out(static_cast<size_t>(p.blocks * p.out.sizes[0] * p.out.sizes[1] * p.out.sizes[2] *
-                                         (p.out.is_complex() ? 2 : 1)));
+  std::vector<T> out(
+      static_cast<size_t>(p.blocks * p.out.sizes[0] * p.out.sizes[1] * p.out.sizes[2] * (p.out.is_complex() ? 2 : 1)));
   if (!p.out.is_complex()) {
     for (int d = 0; d < 2; ++d) along<T>(d, p, complex_sizes, Kind::kComplex, forward, std::vector<T>(in), in);
     const int64_t line = p.in.sizes[2];
@@ -313,8 +313,7 @@ cufftResult cufftXtMakePlanMany(cufftHandle handle, int rank, long long* n, long
     int64_t half[3];
     std::copy_n(sizes, 3, half);
     half[rank - 1] = sizes[rank - 1] / 2 + 1;
-    const Side in =
-        cufft_standin::side_of(rank, real_out ? half : sizes, in_embed, in_stride, in_distance, in_type);
+    const Side in = cufft_standin::side_of(rank, real_out ? half : sizes, in_embed, in_stride, in_distance, in_type);
     const Side out =
         cufft_standin::side_of(rank, real_in ? half : sizes, out_embed, out_stride, out_distance, out_type);
     for (const Side* side : {&in, &out}) {
