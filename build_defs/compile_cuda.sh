@@ -19,8 +19,10 @@ for part in ${parts:-all}; do
   "$nvcc" -c "$source" -o "$object" "$@" $unused "-DKD_CUDA_MODULE=$module" "-DKD_CUDA_ONLY_$part=KD_CUDA_CHOSEN"
   "$objcopy" --redefine-sym "$constructor=$module" --globalize-symbol="$module" \
     --remove-section=.init_array --remove-section=.rela.init_array "$object"
-  if others=$("$nm" "$object" | grep -E '_GLOBAL__sub_I|__cxx_global_var_init'); then
-    echo "$source: a static constructor in a file of kernels: $others" >&2
+  # That of <iostream>, which CUB includes, is one of many.
+  symbols=$("$nm" "$object")
+  if grep -qE '_GLOBAL__sub_I|__cxx_global_var_init' <<< "$symbols" && ! grep -q _ZStL8__ioinit <<< "$symbols"; then
+    echo "$source: a static constructor in a file of kernels" >&2
     exit 1
   fi
 done

@@ -498,8 +498,8 @@ TEST_F(CachingAllocator, CapturesAllocateFromTheirPoolAndKeepItsAddresses) {
 // An allocation holds its pool while it gives up the lock, and the last that does takes it away.
 TEST_F(CachingAllocator, PoolsAreReleasedWhileAnAllocationFromThemLooksForMemory) {
   const MempoolId_t id{9, 0};
-  // By CUDA, and by the limit before CUDA is asked.
-  for (const double fraction : {1.0, 0.5}) {
+  // By the limit before CUDA is asked, and by CUDA.
+  for (const double fraction : {0.5, 1.0}) {
     setMemoryFraction(fraction, 0);
     beginAllocateToPool(0, id, [](cudaStream_t) { return true; });
     g_when_short = [&] {
@@ -508,7 +508,7 @@ TEST_F(CachingAllocator, PoolsAreReleasedWhileAnAllocationFromThemLooksForMemory
         releasePool(0, id);
       }).join();
     };
-    EXPECT_THROW(raw_alloc(fraction == 1 ? 90 * kMiB : 40 * kMiB), c10::OutOfMemoryError);
+    EXPECT_THROW(raw_alloc(size_t{1} << 40), c10::OutOfMemoryError);
     EXPECT_FALSE(g_when_short);
     try {
       releasePool(0, id);
@@ -517,6 +517,7 @@ TEST_F(CachingAllocator, PoolsAreReleasedWhileAnAllocationFromThemLooksForMemory
       EXPECT_NE(std::string(error.what()).find("there is no pool {9, 0}"), std::string::npos) << error.what();
     }
   }
+  setMemoryFraction(1, 0);
   // What it finds is the pool's, which lives as long.
   beginAllocateToPool(0, id, [](cudaStream_t) { return true; });
   g_when_short = [&] {

@@ -53,12 +53,18 @@ struct Launch {
   int line = __builtin_LINE();
 };
 
-/// What the runtime's functions take for `kernel`, one of the file that calls this.
-template <void (*kRegister)() = KD_CUDA_REGISTER_KERNELS, class... Params>
-const void* function(void (*kernel)(Params...)) {
+/// Makes the kernels of the file that calls this known to the runtime. What follows does it by itself.
+template <void (*kRegister)() = KD_CUDA_REGISTER_KERNELS>
+void register_kernels() {
   if constexpr (kRegister != nullptr) {
     [[maybe_unused]] static const bool registered = (kRegister(), true);
   }
+}
+
+/// What the runtime's functions take for `kernel`, one of the file that calls this.
+template <void (*kRegister)() = KD_CUDA_REGISTER_KERNELS, class... Params>
+const void* function(void (*kernel)(Params...)) {
+  register_kernels<kRegister>();
   return reinterpret_cast<const void*>(kernel);
 }
 
