@@ -125,7 +125,7 @@ TYPED_TEST_SUITE(NetworkTraining, Networks);
 TYPED_TEST(NetworkTraining, LossesAreTheCpus) {
   const auto expected = Training<TypeParam>(torch::kCPU).losses(), losses = Training<TypeParam>(kGpu).losses();
   for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i]) << "step " << i;
-  EXPECT_LT(losses.back(), 0.7f * losses.front());
+  EXPECT_LT(losses.back(), 0.9f * losses.front());
   EXPECT_EQ(cuda_standin::misuse(), "");
 }
 
