@@ -1,5 +1,5 @@
-// Pooling, interpolation, sampling of grids and ctc_loss on a CUDA device of the host: against the CPU's, by layouts and
-// sizes that take every way through the kernels, and the same bits in every order of blocks, warps and lanes.
+// Pooling, interpolation, sampling of grids and ctc_loss on a CUDA device of the host: against the CPU's, by layouts
+// and sizes that take every way through the kernels, and the same bits in every order of blocks, warps and lanes.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -39,9 +39,9 @@ std::vector<Case> poolings() {
       {"max_pool2d",
        [](const Tensor& x) {
          const auto [y, places] = at::max_pool2d_with_indices(x, {3, 2}, {2, 1}, {1, 1}, {1, 2}, true);
-         return Results{y, places,
-                        at::max_pool2d_with_indices_backward(at::sin(y), x, {3, 2}, {2, 1}, {1, 1}, {1, 2}, true,
-                                                             places)};
+         return Results{
+             y, places,
+             at::max_pool2d_with_indices_backward(at::sin(y), x, {3, 2}, {2, 1}, {1, 1}, {1, 2}, true, places)};
        }},
       {"max_pool2d, places anywhere",
        [](const Tensor& x) {
@@ -51,9 +51,9 @@ std::vector<Case> poolings() {
       {"max_pool3d",
        [](const Tensor& x) {
          const auto [y, places] = at::max_pool3d_with_indices(x, {2, 3, 2}, {1, 2, 2}, {1, 1, 0});
-         return Results{y, places,
-                        at::max_pool3d_with_indices_backward(at::sin(y), x, {2, 3, 2}, {1, 2, 2}, {1, 1, 0}, 1, false,
-                                                             places)};
+         return Results{
+             y, places,
+             at::max_pool3d_with_indices_backward(at::sin(y), x, {2, 3, 2}, {1, 2, 2}, {1, 1, 0}, 1, false, places)};
        }},
       {"adaptive_max_pool2d",
        [](const Tensor& x) {
@@ -70,8 +70,7 @@ std::vector<Case> poolings() {
        [](const Tensor& x) {
          const Tensor y = at::avg_pool2d(x, {3, 2}, {2, 1}, {1, 1}, true, false),
                       z = at::avg_pool2d(x, 3, 2, 1, false, true, 5);
-         return Results{y, z,
-                        at::avg_pool2d_backward(at::sin(y), x, {3, 2}, {2, 1}, {1, 1}, true, false, std::nullopt),
+         return Results{y, z, at::avg_pool2d_backward(at::sin(y), x, {3, 2}, {2, 1}, {1, 1}, true, false, std::nullopt),
                         at::avg_pool2d_backward(at::sin(z), x, 3, 2, 1, false, true, 5)};
        }},
       {"adaptive_avg_pool2d",
@@ -141,31 +140,30 @@ std::vector<Case> samplings() {
   std::vector<Case> all;
   for (const int64_t mode : {0, 1, 2}) {
     for (const int64_t padding : {0, 1, 2}) {
-      all.push_back({"grid_sampler", [=](const Tensor& x) {
-                       const Tensor grid = at::reshape(at::slice(x, 1, 0, 2), {2, 6, 33, 1}),
-                                    places = at::cat({grid, at::sin(grid)}, -1);
-                       const Tensor y = at::grid_sampler_2d(x, places, mode, padding, false);
-                       const auto [to_x, to_grid] =
-                           at::grid_sampler_2d_backward(at::sin(y), x, places, mode, padding, false, {true, true});
-                       const auto [a, b, c] =
-                           at::_grid_sampler_backward_grad(x, places, y, x, places, mode, padding, false);
-                       Results results{y, to_x, to_grid, a, b, c};
-                       if (mode == 2) return results;
-                       const Tensor volume = at::unsqueeze(x, 1),
-                                    three = at::unsqueeze(at::cat({places, at::cos(grid)}, -1), 1);
-                       const Tensor z = at::grid_sampler_3d(volume, three, mode, padding, true);
-                       const auto [to_volume, to_three] = at::grid_sampler_3d_backward(at::sin(z), volume, three, mode,
-                                                                                       padding, true, {true, true});
-                       results.insert(results.end(), {z, to_volume, to_three});
-                       return results;
-                     }});
+      all.push_back(
+          {"grid_sampler", [=](const Tensor& x) {
+             const Tensor grid = at::reshape(at::slice(x, 1, 0, 2), {2, 6, 33, 1}),
+                          places = at::cat({grid, at::sin(grid)}, -1);
+             const Tensor y = at::grid_sampler_2d(x, places, mode, padding, false);
+             const auto [to_x, to_grid] =
+                 at::grid_sampler_2d_backward(at::sin(y), x, places, mode, padding, false, {true, true});
+             const auto [a, b, c] = at::_grid_sampler_backward_grad(x, places, y, x, places, mode, padding, false);
+             Results results{y, to_x, to_grid, a, b, c};
+             if (mode == 2) return results;
+             const Tensor volume = at::unsqueeze(x, 1), three = at::unsqueeze(at::cat({places, at::cos(grid)}, -1), 1);
+             const Tensor z = at::grid_sampler_3d(volume, three, mode, padding, true);
+             const auto [to_volume, to_three] =
+                 at::grid_sampler_3d_backward(at::sin(z), volume, three, mode, padding, true, {true, true});
+             results.insert(results.end(), {z, to_volume, to_three});
+             return results;
+           }});
     }
   }
   return all;
 }
 
-// More states than a block has threads, equal labels side by side and apart, one that is the blank; a target that is too
-// long for its steps.
+// More states than a block has threads, equal labels side by side and apart, one that is the blank; a target that is
+// too long for its steps.
 Results ctc(const Tensor& x) {
   const int64_t length = 130;
   std::vector<int64_t> labels;
@@ -177,8 +175,8 @@ Results ctc(const Tensor& x) {
     const auto [loss, alpha] = at::_ctc_loss(log_probs, targets, {160, 150}, {length, 9}, 0, zero);
     const auto [lost, none] = at::_ctc_loss(log_probs, targets, {160, 0}, {length, length}, 0, zero);
     results.insert(results.end(), {loss, alpha, lost});
-    results.push_back(at::_ctc_loss_backward(at::sin(loss), log_probs, targets, {160, 150}, {length, 9}, loss, alpha,
-                                             0, zero));
+    results.push_back(
+        at::_ctc_loss_backward(at::sin(loss), log_probs, targets, {160, 150}, {length, 9}, loss, alpha, 0, zero));
     results.push_back(at::_ctc_loss_backward(at::ones_like(lost), log_probs, targets, {160, 0}, {length, length}, lost,
                                              none, 0, zero));
   }
@@ -289,7 +287,9 @@ TEST(SpatialDeathTest, IndicesOutOfRange) {
   expect_fault([&] { return at::max_pool2d_with_indices_backward(y, x, 2, 2, 0, 1, false, places); }, "out of range");
   expect_fault([&] { return at::max_unpool2d(y, places, {4, 4}); }, "out of range");
   expect_fault(
-      [&] { return std::get<0>(at::_ctc_loss(sample({4, 1, 3}), indices_of({3}, {1, 1}), {4}, {1})); },
+      [&] {
+        return std::get<0>(at::_ctc_loss(sample({4, 1, 3}), indices_of({3}, {1, 1}), {4}, {1}));
+      },
       "not a class");
 }
 
