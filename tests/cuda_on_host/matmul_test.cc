@@ -323,6 +323,8 @@ TEST(CudaMatmul, IntegersAreThoseOfTheCpu) {
         expect_same(to_cpu(at::mm(one(x), one(y))), at::mm(one(a), one(b)), c10::toString(dtype));
         expect_same(to_cpu(at::addmm(bias, one(x), one(y), Scalar(3), Scalar(2))),
                     at::addmm(add, one(a), one(b), Scalar(3), Scalar(2)), c10::toString(dtype));
+        expect_same(to_cpu(at::addmm(bias, one(x), one(y), Scalar(1.5), Scalar(0.6))),
+                    at::addmm(add, one(a), one(b), Scalar(1.5), Scalar(0.6)), c10::toString(dtype));
         expect_same(to_cpu(at::mv(one(x), w)), at::mv(one(a), v), c10::toString(dtype));
         expect_same(to_cpu(at::dot(w, w)), at::dot(v, v), c10::toString(dtype));
       }

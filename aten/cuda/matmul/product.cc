@@ -89,10 +89,13 @@ Tensor taken(const Tensor& t) {
   return lies_in(t) ? t : at::contiguous(t, MemoryFormat::Contiguous);
 }
 
-void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
-             const Scalar& alpha, Tensor& out, blas::Activation activation) {
+void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& given_beta,
+             const Scalar& given_alpha, Tensor& out, blas::Activation activation) {
   const ScalarType dtype = out.scalar_type();
   const bool whole = dtype == kByte || dtype == kChar || dtype == kShort || dtype == kInt || dtype == kLong;
+  // Factors of integers lose what is behind the point, as on the CPU.
+  const Scalar beta = whole ? Scalar(given_beta.toLong()) : given_beta;
+  const Scalar alpha = whole ? Scalar(given_alpha.toLong()) : given_alpha;
   TORCH_CHECK_NOT_IMPLEMENTED(whole || isFloatingType(dtype) || isComplexType(dtype), "\"", name,
                               "\" not implemented for '", toString(dtype), "'");
   if (out.numel() == 0) return;
