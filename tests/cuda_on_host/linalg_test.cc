@@ -353,7 +353,9 @@ TEST(CudaLinalg, EachCallOfTheRuntimeMayFail) {
       const std::string error = error_of(body);
       if (cuda_standin::failed_call() == "cudaGetDeviceCount") return;  // no device is seen from then on
       const auto names = [&](const char* text) { return error.find(text) != std::string::npos; };
-      EXPECT_TRUE(names("CUDA error: ") || names("cusolver error: ") || names("CUDA out of memory")) << error;
+      // Of some, as an allocation that is tried again, nothing is seen.
+      EXPECT_TRUE(error.empty() || names("CUDA error: ") || names("cusolver error: ") || names("CUDA out of memory"))
+          << error;
       body();
       cuda::clearCublasWorkspaces();
       c10::cuda::testing::empty_caches();
