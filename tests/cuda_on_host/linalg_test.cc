@@ -1,5 +1,6 @@
 // Linear algebra of CUDA tensors: which function of the libraries serves what, drivers, memory, waiting, errors.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -322,6 +323,46 @@ TEST(CudaLinalg, HandlesAreOneAThreadAndDevice) {
       if (done.kind == cuda_standin::WorkKind::kLibrary) EXPECT_EQ(done.stream, stream.stream());
     }
   });
+}
+
+TEST(CudaLinalg, EachCallOfTheRuntimeMayFail) {
+  const auto body = [] {
+    const Tensor A = regular({3, 4, 4});
+    expect_near(at::matmul(A, at::linalg_solve(A, A)), A);
+    const auto [LD, pivots] = at::linalg_ldl_factor(A);
+    at::item(at::sum(std::get<1>(at::linalg_svd(A))));
+  };
+  // How many there are, found in a process of its own.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  in_own_process([&] {
+    cuda_standin::reset();
+    body();
+    const auto count = static_cast<int64_t>(cuda_standin::calls());
+    EXPECT_EQ(::write(ends[1], &count, sizeof count), static_cast<ssize_t>(sizeof count));
+  });
+  int64_t calls = 0;
+  ASSERT_EQ(::read(ends[0], &calls, sizeof calls), static_cast<ssize_t>(sizeof calls));
+  ::close(ends[0]);
+  ::close(ends[1]);
+  ASSERT_GT(calls, 20);
+  for (int64_t n = 0; n < calls; ++n) {
+    in_own_process([&] {
+      SCOPED_TRACE("call " + std::to_string(n) + " fails");
+      cuda_standin::reset({.fail_call = n, .fail_releases = false});
+      const std::string error = error_of(body);
+      if (cuda_standin::failed_call() == "cudaGetDeviceCount") return;  // no device is seen from then on
+      const auto names = [&](const char* text) { return error.find(text) != std::string::npos; };
+      // Of some, as an allocation that is tried again, nothing is seen.
+      EXPECT_TRUE(error.empty() || names("CUDA error: ") || names("cusolver error: ") || names("CUDA out of memory"))
+          << error;
+      body();
+      cuda::clearCublasWorkspaces();
+      c10::cuda::testing::empty_caches();
+      EXPECT_EQ(cuda_standin::misuse(), "");
+      EXPECT_EQ(c10::cuda::testing::leaks_but_streams(), "");
+    });
+  }
 }
 
 TEST(CudaLinalg, FailingCallsAreNamed) {

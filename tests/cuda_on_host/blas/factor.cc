@@ -21,8 +21,8 @@ template <class Body>
 cublasStatus_t with_device(cublasHandle_t handle, const char* call, const Body& body) {
   return with_handle(handle, call, [&](const Handle& h) {
     int device = -1;
-    if (cudaGetDevice(&device) != cudaSuccess || device != h.device)
-      return refuse(call, "the handle is another device's");
+    if (cudaGetDevice(&device) != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (device != h.device) return refuse(call, "the handle is another device's");
     return body(h);
   });
 }

@@ -115,7 +115,11 @@ Call::Call(const char* name, cusolverDnHandle_t handle) : name_(name), status_(e
   int device = -1;
   require(h != nullptr, "a handle that is none, or was destroyed");
   if (h == nullptr) return;
-  require(cudaGetDevice(&device) == cudaSuccess && device == h->device, "the handle is another device's");
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    status_ = CUSOLVER_STATUS_NOT_INITIALIZED;
+    return;
+  }
+  require(device == h->device, "the handle is another device's");
   stream_ = h->stream;
 }
 
