@@ -187,7 +187,7 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A,
   const DimVector batch = broadcast_shapes(batch_of(self.sizes()), batch_of(A.sizes()));
   // Of a sparse matrix no copy is made.
   Tensor coefficients = A.layout() == Layout::Strided ? at::clone(at::expand(A, with(batch, {A.size(-2), A.size(-1)})))
-                                                      : empty_contiguous({0}, A.scalar_type());
+                                                      : empty_contiguous({0}, A.scalar_type(), A.device());
   Tensor solution = transpose ? at::linalg_solve_triangular(at::transpose(A, -2, -1), self, !upper, true, unitriangular)
                               : at::linalg_solve_triangular(A, self, upper, true, unitriangular);
   return {std::move(solution), std::move(coefficients)};
