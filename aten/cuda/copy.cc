@@ -146,7 +146,8 @@ std::optional<TransposeCall> transposed(const TensorBase& dst, const TensorBase&
   const cpu::LoopNest nest(operands, 2);
   const auto item = static_cast<int64_t>(dst.itemsize());
   if (nest.dim() < 2 || nest.dim() > 2 + kMaxTransposeDims) return std::nullopt;
-  if (nest.byte_stride(0, 0) != item || nest.byte_stride(1, 0) == item || nest.size(0) < kLeastTransposed) return std::nullopt;
+  if (nest.byte_stride(0, 0) != item || nest.byte_stride(1, 0) == item || nest.size(0) < kLeastTransposed)
+    return std::nullopt;
   int along = 1;
   while (along < nest.dim() && nest.byte_stride(1, along) != item) ++along;
   if (along == nest.dim() || nest.size(along) < kLeastTransposed) return std::nullopt;

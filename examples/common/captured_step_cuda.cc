@@ -8,7 +8,9 @@ struct CapturedStep::Graph {
   at::cuda::CUDAGraph graph;
 };
 
-bool CapturedStep::is_available() { return true; }
+bool CapturedStep::is_available() {
+  return true;
+}
 
 CapturedStep::CapturedStep(const std::function<void()>& step) : graph_(std::make_unique<Graph>()) {
   const torch::cuda::graph capture(graph_->graph);
@@ -16,6 +18,8 @@ CapturedStep::CapturedStep(const std::function<void()>& step) : graph_(std::make
 }
 CapturedStep::~CapturedStep() = default;
 
-void CapturedStep::replay() { graph_->graph.replay(); }
+void CapturedStep::replay() {
+  graph_->graph.replay();
+}
 
 }  // namespace examples

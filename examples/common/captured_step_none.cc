@@ -6,7 +6,9 @@ namespace examples {
 
 struct CapturedStep::Graph {};
 
-bool CapturedStep::is_available() { return false; }
+bool CapturedStep::is_available() {
+  return false;
+}
 
 CapturedStep::CapturedStep(const std::function<void()>&) {
   TORCH_CHECK(false, "CUDA graphs need a program that is built with --config=cuda");

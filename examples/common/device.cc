@@ -5,7 +5,8 @@
 #include "absl/flags/flag.h"
 #include "examples/common/flags.h"
 
-ABSL_FLAG(std::string, device, "cpu", "where to compute: cpu, cuda, cuda:1 and so on, or the name of a device that is linked in");
+ABSL_FLAG(std::string, device, "cpu",
+          "where to compute: cpu, cuda, cuda:1 and so on, or the name of a device that is linked in");
 
 namespace examples {
 
@@ -15,7 +16,8 @@ torch::Device device_from_flag() {
     torch::Device device(name);
     if (!device.is_cuda()) return device;
     const int count = torch::cuda::device_count();
-    if (count == 0) fail("--device=" + name + ": there is no CUDA device, or the program was built without --config=cuda");
+    if (count == 0)
+      fail("--device=" + name + ": there is no CUDA device, or the program was built without --config=cuda");
     if (!device.has_index()) device = torch::Device(torch::kCUDA, 0);
     if (device.index() >= count) fail(c10::str("--device=", name, ": there are only ", count, " CUDA devices"));
     return device;

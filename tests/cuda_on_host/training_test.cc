@@ -130,8 +130,9 @@ TEST(Training, AStepThatIsNotCapturableIsNotCaptured) {
     training.step();
     FAIL() << "was captured";
   } catch (const c10::Error& e) {
-    EXPECT_EQ(e.msg(),
-              "Attempting CUDA graph capture of step() for an instance of AdamW but param_groups' capturable is False.");
+    EXPECT_EQ(
+        e.msg(),
+        "Attempting CUDA graph capture of step() for an instance of AdamW but param_groups' capturable is False.");
   }
   EXPECT_EQ(count_of(training), 2);
 }

@@ -10,9 +10,9 @@ inline constexpr int kMaxTransposeDims = 6;
 struct TransposeCall {
   char* out;
   const char* in;
-  int64_t across, along;             // sizes of the dimension of out's neighbours, and of in's
-  int64_t in_across, out_along;      // what they are apart in the other
-  int dims;                          // further ones
+  int64_t across, along;         // sizes of the dimension of out's neighbours, and of in's
+  int64_t in_across, out_along;  // what they are apart in the other
+  int dims;                      // further ones
   int64_t sizes[kMaxTransposeDims], in_strides[kMaxTransposeDims], out_strides[kMaxTransposeDims];
   int64_t tiles_across, tiles_along, tiles;
 };

@@ -41,7 +41,7 @@ struct {
   KernelCounts* kernel = nullptr;
   std::unordered_map<uint64_t, Place> places;
   std::unordered_map<unsigned, std::array<Vector, kLanes>> vectors;  // by warp
-  std::unordered_set<uintptr_t> loaded, stored;                     // sectors
+  std::unordered_set<uintptr_t> loaded, stored;                      // sectors
 } g;
 
 template <class Visitor>
@@ -71,7 +71,8 @@ void account_shared(const Request& request) {
     std::array<std::set<uintptr_t>, kBanks> words;
     for_lanes(request, [&](unsigned lane, uintptr_t address, size_t bytes) {
       if (lane < first || lane >= first + together) return;
-      for (uintptr_t w = address / kBankBytes; w <= (address + bytes - 1) / kBankBytes; ++w) words[w % kBanks].insert(w);
+      for (uintptr_t w = address / kBankBytes; w <= (address + bytes - 1) / kBankBytes; ++w)
+        words[w % kBanks].insert(w);
     });
     size_t wavefronts = 0;
     for (const auto& bank : words) wavefronts = std::max(wavefronts, bank.size());
@@ -91,12 +92,15 @@ bool is_part(const Access& access) {
   const auto warp = g.vectors.find(access.warp);
   if (warp == g.vectors.end()) return false;
   const Vector& vector = warp->second[access.lane];
-  return access.writes == vector.writes && access.address >= vector.begin && access.address + access.bytes <= vector.end;
+  return access.writes == vector.writes && access.address >= vector.begin &&
+         access.address + access.bytes <= vector.end;
 }
 
 }  // namespace
 
-bool is_on() { return g.on; }
+bool is_on() {
+  return g.on;
+}
 
 void start_launch(const char* kernel, int64_t blocks, int64_t threads) {
   g.kernel = &g.all[kernel];

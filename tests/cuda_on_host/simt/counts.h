@@ -1,12 +1,12 @@
-// What kernels do to memory, as a device would have it: how many bytes a warp's accesses ask for, how many sectors of 32 bytes they
-// touch, and how often banks of shared memory make them wait.
+// What kernels do to memory, as a device would have it: how many bytes a warp's accesses ask for, how many sectors of
+// 32 bytes they touch, and how often banks of shared memory make them wait.
 //
 //   simt::start_counting();
 //   ...
 //   for (const auto& [kernel, counts] : simt::stop_counting()) ...
 //
-// The lanes of a warp count as going together: the n-th time that each of them comes to a place in the code is one request. Needs
-// Options::watch and kernels that Clang compiled.
+// The lanes of a warp count as going together: the n-th time that each of them comes to a place in the code is one
+// request. Needs Options::watch and kernels that Clang compiled.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct KernelCounts {
 
   // Global memory.
   struct Traffic {
-    int64_t requests = 0;      // of warps
-    int64_t bytes = 0;         // that lanes ask for
-    int64_t sectors = 0;       // of 32 bytes, over all requests
+    int64_t requests = 0;       // of warps
+    int64_t bytes = 0;          // that lanes ask for
+    int64_t sectors = 0;        // of 32 bytes, over all requests
     int64_t first_sectors = 0;  // each once a launch: what no cache can save
   };
   Traffic loads, stores;

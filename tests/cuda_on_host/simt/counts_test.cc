@@ -36,7 +36,8 @@ class Counts : public testing::Test {
 };
 
 TEST_F(Counts, NeighboursShareSectors) {
-  const KernelCounts c = of(2, 128, [] { g_to[blockIdx.x * 128 + threadIdx.x] = g_from[blockIdx.x * 128 + threadIdx.x]; });
+  const KernelCounts c =
+      of(2, 128, [] { g_to[blockIdx.x * 128 + threadIdx.x] = g_from[blockIdx.x * 128 + threadIdx.x]; });
   EXPECT_EQ(c.launches, 1);
   EXPECT_EQ(c.blocks, 2);
   EXPECT_EQ(c.threads, 256);
