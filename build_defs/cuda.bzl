@@ -25,7 +25,7 @@ CUDA_ONLY = select({
     "//conditions:default": ["@platforms//:incompatible"],
 })
 
-def _cuda_objects_impl(ctx):
+def _cuda_archives_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     contexts = [dep[CcInfo].compilation_context for dep in ctx.attr.deps]
     flags = _FLAGS + (_PORTABLE if ctx.var["COMPILATION_MODE"] == "opt" else []) + ["-ccbin", toolchain.compiler_executable, "-I."]
@@ -39,28 +39,32 @@ def _cuda_objects_impl(ctx):
         ctx.files.hdrs + ctx.files._toolkit,
         transitive = [c.headers for c in contexts] + [toolchain.all_files],
     )
-    objects = []
+    archives = []
     for source in ctx.files.srcs:
-        compiled = ctx.actions.declare_file("%s.objects/%s.o" % (ctx.label.name, source.basename))
+        archive = ctx.actions.declare_file("%s/%s.%s" % (ctx.label.name, source.basename, "lo" if ctx.attr.alwayslink else "a"))
+        tools = [ctx.executable._nvcc.path, toolchain.objcopy_executable, toolchain.ar_executable, toolchain.nm_executable]
         ctx.actions.run(
-            executable = ctx.executable._nvcc,
-            arguments = ["-c", source.path, "-o", compiled.path] + flags,
+            executable = ctx.executable._compile,
+            arguments = tools + [source.path, archive.path] + flags,
+            tools = [ctx.executable._nvcc],
             inputs = depset([source], transitive = [inputs]),
-            outputs = [compiled],
+            outputs = [archive],
             mnemonic = "CudaCompile",
             progress_message = "Compiling %s" % source.short_path,
             use_default_shell_env = True,
         )
-        objects.append(compiled)
-    return [DefaultInfo(files = depset(objects))]
+        archives.append(archive)
+    return [DefaultInfo(files = depset(archives))]
 
-_cuda_objects = rule(
-    implementation = _cuda_objects_impl,
+_cuda_archives = rule(
+    implementation = _cuda_archives_impl,
     attrs = {
         "srcs": attr.label_list(allow_files = [".cu"]),
         "hdrs": attr.label_list(allow_files = True),
         "deps": attr.label_list(providers = [CcInfo]),
+        "alwayslink": attr.bool(),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+        "_compile": attr.label(default = "//build_defs:compile_cuda.sh", executable = True, allow_single_file = True, cfg = "host"),
         "_nvcc": attr.label(default = "//third_party/cuda:nvcc", executable = True, allow_single_file = True, cfg = "host"),
         "_toolkit": attr.label(default = "//third_party/cuda:toolkit"),
     },
@@ -95,11 +99,12 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
       visibility: as cc_library's.
     """
     deps = deps + ["//c10/cuda:launch", "//third_party/cuda:headers"]
-    _cuda_objects(
-        name = name + ".objects",
+    _cuda_archives(
+        name = name + ".archives",
         testonly = testonly,
         srcs = srcs,
         hdrs = hdrs,
+        alwayslink = alwayslink,
         deps = deps + cuda_deps,
         target_compatible_with = CUDA_ONLY,
         visibility = ["//visibility:private"],
@@ -107,7 +112,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
     kd_cc_library(
         name = name,
         testonly = testonly,
-        srcs = [name + ".objects"],
+        srcs = [name + ".archives"],
         hdrs = hdrs,
         alwayslink = alwayslink,
         target_compatible_with = CUDA_ONLY,

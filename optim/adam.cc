@@ -6,6 +6,8 @@ namespace torch::optim {
 
 TORCH_OPTIM_CLASSES_OF(, Adam)
 
+template struct AdamFamilyOptions<AdamOptions>;
+template struct AdamFamilyParamState<AdamParamState>;
 template class AdamFamily<AdamOptions, AdamParamState>;
 
 }  // namespace torch::optim

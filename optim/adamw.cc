@@ -6,6 +6,8 @@ namespace torch::optim {
 
 TORCH_OPTIM_CLASSES_OF(, AdamW)
 
+template struct AdamFamilyOptions<AdamWOptions>;
+template struct AdamFamilyParamState<AdamWParamState>;
 template class AdamFamily<AdamWOptions, AdamWParamState>;
 
 }  // namespace torch::optim

@@ -205,9 +205,9 @@ struct RowGradient {
 /// parameter listed twice in one group is kept once, with a warning.
 ///
 /// Settings that all optimizers of PyTorch have, where they have them: `maximize` climbs. With `differentiable` steps
-/// are recorded by autograd: parameters may be no leaves, and what a step starts from is left as it was. `foreach`,
-/// `fused` and `capturable` are accepted: a step is one operator on lists in any case. What Python refuses together is
-/// refused.
+/// are recorded by autograd: parameters may be no leaves, and what a step starts from is left as it was. `foreach`
+/// and `fused` are accepted: a step is one operator on lists in any case. With `capturable` Adam and AdamW can be captured
+/// into a graph of a device: they count their steps there. What Python refuses together is refused.
 ///
 /// An optimizer of one's own overrides step() and calls run_step() in it, so that hooks and closures work.
 class Optimizer {

@@ -4,6 +4,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/foreach/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/cuda/hooks.h"
 #include "c10/util/complex.h"
 #include "c10/util/exception.h"
 
@@ -114,6 +115,14 @@ std::vector<at::Tensor> step_gradients(const StepLists& lists, const std::vector
   if (maximize) grads = at::_foreach_neg(grads);
   if (weight_decay != 0) grads = at::_foreach_add(grads, params, weight_decay);
   return grads;
+}
+
+void check_not_captured(at::Device device, const char* optimizer) {
+  if (!device.is_cuda()) return;
+  const c10::cuda::CUDAHooks* hooks = c10::cuda::registered_hooks();
+  TORCH_CHECK(hooks == nullptr || !hooks->isCurrentStreamCapturing(),
+              "Attempting CUDA graph capture of step() for an instance of ", optimizer,
+              " but param_groups' capturable is False.");
 }
 
 bool any_sparse_gradient(const std::vector<at::Tensor>& params) {

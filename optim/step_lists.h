@@ -73,6 +73,9 @@ namespace detail {
 at::Tensor copy_of(const at::Tensor& tensor);
 }  // namespace detail
 
+/// Throws where steps are captured on the device, which would not count them when they are replayed.
+void check_not_captured(at::Device device, const char* optimizer);
+
 bool any_sparse_gradient(const std::vector<at::Tensor>& params);
 [[noreturn]] void refuse_sparse_gradient(const char* optimizer);
 
@@ -124,6 +127,7 @@ class ListOptimizer : public Optimizer {
 
   /// The states of the listed parameters; with `counted` their steps are counted.
   void list_states(StepLists& lists, bool counted = true) {
+    if (counted) check_not_captured(lists.params[0].device(), name());
     for (const at::Tensor& param : lists.params) {
       State& state = state_of<State>(param);
       lists.states.push_back(&state);
@@ -155,7 +159,7 @@ class ListOptimizer : public Optimizer {
     for (StepLists& lists : scratch_.list(params, name())) {
       lists.recorded = options.records_steps();
       update(lists, options);
-      if (found_inf()) continue;
+      if (lists.counters.empty() || found_inf()) continue;
       // Counted only now, when nothing can throw any more for a bad gradient.
       for (int64_t* counter : lists.counters) *counter = next_count(*counter);
     }

@@ -6,6 +6,7 @@ namespace {
 
 std::vector<const char*> key_names(Kernel::Key key) {
   if (key == Kernel::SPARSE_CPU) return {"SparseCPU", "SparseCsrCPU"};
+  if (key == Kernel::SPARSE_CUDA) return {"SparseCUDA", "SparseCsrCUDA"};
   if (key == Kernel::NESTED_CPU) return {"NestedTensorCPU"};
   if (key == Kernel::QUANTIZED_CPU) return {"QuantizedCPU"};
   return {"NestedTensorCPU", "AutogradNestedTensor"};

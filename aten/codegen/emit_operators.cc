@@ -26,6 +26,7 @@ std::string out_name(const Operator& op, size_t i) {
 std::string layout_declarations(const Variant& variant) {
   std::string text;
   for (const Kernel& kernel : variant.layout_kernels) {
+    if (kernel.key() == Kernel::SPARSE_CUDA) continue;  // stands beside SPARSE_CPU, for the same function
     text += print("$result$ $kernel$($parameters$);\n", {{"result", variant.signature.result},
                                                          {"kernel", kernel.function()},
                                                          {"parameters", variant.signature.parameters()}});

@@ -159,8 +159,9 @@ constexpr ElementKernels integer_kernels() {
 }  // namespace at::cuda
 
 /// Defines the kernels of the CPU's operator of that name (aten/cpu/loops/loops.h).
-#define AT_CUDA_ELEMENT_OP(name, ...)                            \
-  namespace at::cpu::loops::on_cuda {                            \
+#define AT_CUDA_ELEMENT_OP(name, ...) KD_CUDA_IF_HAS(name, AT_CUDA_ELEMENT_KERNELS(at::cpu::loops::on_cuda, name, __VA_ARGS__))
+#define AT_CUDA_ELEMENT_KERNELS(space, name, ...)                \
+  namespace space {                                              \
   extern const ::at::cuda::ElementKernels name;                  \
   constinit const ::at::cuda::ElementKernels name = __VA_ARGS__; \
   }

@@ -18,5 +18,8 @@ extern const ElementKernels kNextAfterBFloat16Kernels;
 /// are whole.
 extern const ElementKernels kFakeQuantizeKernels;
 extern const ElementKernels kFakeQuantizeMaskKernels;
+/// Of numbers, their gradients, scale and whole zero point, with the same parameters: what the sum of is the gradient
+/// of the scale.
+extern const ElementKernels kFakeQuantizeOfScaleKernels;
 
 }  // namespace at::cuda

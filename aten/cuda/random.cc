@@ -8,6 +8,7 @@
 #include "aten/cpu/strided_loop.h"
 #include "aten/cuda/generator.h"
 #include "aten/cuda/random/fill.h"
+#include "aten/cuda/random/generator_for.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/random/integer_range.h"
@@ -23,14 +24,6 @@ namespace {
 
 constexpr int64_t kMostElements = (int64_t{1} << 31) - 1;
 constexpr uint32_t kThreads = 256;
-
-CUDAGeneratorImpl& generator_for(const Tensor& self, const std::optional<Generator>& given) {
-  auto* const generator =
-      get_generator_or_default<CUDAGeneratorImpl>(given, cuda::detail::getDefaultCUDAGenerator(self.device().index()));
-  TORCH_CHECK(generator->device() == self.device(), "Expected a '", self.device(), "' generator device but found '",
-              generator->device(), "'");
-  return *generator;
-}
 
 // As many blocks as the device runs at once: which thread makes which number depends on it.
 Launch shape_of(uint32_t numel) {
@@ -75,7 +68,7 @@ void fill_parts(Target& target, const int64_t* sizes, int dims, int64_t numel, u
 template <class Fill>
 void fill_in_memory_order(const char* name, const Tensor& self, uint32_t each, const std::optional<Generator>& given,
                           const Fill& fill) {
-  CUDAGeneratorImpl& generator = generator_for(self, given);
+  CUDAGeneratorImpl& generator = generator_for(self.device(), given);
   if (self.numel() == 0) return;
   const native::random::FillTarget operand(self);
   const cpu::LoopNest nest(&operand.operand, 1);

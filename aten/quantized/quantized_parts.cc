@@ -9,6 +9,7 @@
 #include "aten/core/structured.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/quantized/channel_runs.h"
 #include "aten/quantized/element_loops.h"
 #include "c10/parallel/parallel.h"
@@ -383,46 +384,14 @@ Tensor from_floats(const Tensor& whole, ScalarType integers) {
   return at::_to_copy(whole, TensorOptions().dtype(integers), false, MemoryFormat::Preserve);
 }
 
-ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric, bool float_scale) {
-  const auto low = static_cast<double>(range.least), high = static_cast<double>(range.most);
-  double from = least, to = most;
-  const bool both_sides = from < 0 && to > 0;
-  if (symmetric && both_sides) {
-    const double steps_below = std::floor((high - low) / 2) + 1, steps_above = std::floor((high - low) / 2);
-    const double widest = std::max(std::abs(from / steps_below), std::abs(to / steps_above));
-    from = static_cast<float>(-widest * steps_below);
-    to = static_cast<float>(widest * steps_above);
-  }
-  from = std::min(from, 0.0);
-  to = std::max(to, 0.0);
-  double scale = (to - from) / (high - low);
-  // Of numbers that are all zero, or so small that a step has no inverse.
-  if (static_cast<float>(scale) == 0.0f || std::isinf(1.0f / static_cast<float>(scale))) scale = 0.1;
-  constexpr double kSmallestScale = 6.1e-5;
-  if (scale < kSmallestScale) {
-    const double wider = kSmallestScale / scale;
-    scale = kSmallestScale;
-    if (from == 0) {
-      to = scale * (high - low);
-    } else if (to == 0) {
-      from = -scale * (high - low);
-    } else {
-      from *= wider;
-      to *= wider;
-    }
-  }
-  if (float_scale) scale = static_cast<float>(scale);
-  // The end whose rounding error is the smaller one decides.
-  const double error_low = std::abs(low) + std::abs(from / scale), error_high = std::abs(high) + std::abs(to / scale);
-  double zero = error_low < error_high ? low - from / scale : high - to / scale;
-  if (symmetric && both_sides) zero = (low + high) / 2;
-  if (!(zero >= low)) return {scale, range.least};  // NaN, too
-  if (zero > high) return {scale, range.most};
-  return {scale, static_cast<int64_t>(std::nearbyint(zero))};
-}
-
 std::pair<float, float> extremes(const Tensor& numbers) {
   if (numbers.numel() == 0) return {0, 0};
+  if (!numbers.is_cpu()) {
+    const auto [low, high] = at::aminmax(at::to(numbers, kFloat));
+    const float least = at::item(low).toFloat(), most = at::item(high).toFloat();
+    TORCH_CHECK(least <= most, "In ChooseQuantizationParams, min should be less than or equal to max");
+    return {least, most};
+  }
   const Tensor x = native::dense(numbers, kFloat);
   const float* const data = x.const_data_ptr<float>();
   const int64_t n = x.numel(), parts = std::clamp<int64_t>(n / kGrain, 1, int64_t{4} * get_num_threads());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "aten/core/tensor.h"
+#include "aten/quantized/choose_parameters.h"
 #include "aten/quantized/quantized_tensor_impl.h"
 
 namespace at::native {
@@ -19,9 +20,6 @@ namespace at::quantized {
 struct Combination;
 
 /// The least and the greatest integer of a quantized dtype.
-struct Range {
-  int64_t least = 0, most = 0;
-};
 Range range_of(const char* op, ScalarType quantized);
 
 QuantizerPtr per_tensor(double scale, int64_t zero_point);
@@ -137,14 +135,6 @@ Tensor on_whole_numbers(const char* op, const Tensor& t, const F& f) {
   return on_integers(op, t, [&](const Tensor& q) { return from_floats(f(as_floats(q)), q.scalar_type()); });
 }
 
-/// What range observers choose: a scale and a zero point for numbers within [least, most], which 0 is added to.
-struct ChosenParameters {
-  double scale = 1;
-  int64_t zero_point = 0;
-};
-/// `symmetric`: the zero point is in the middle; `float_scale`: it is chosen for the scale as a float.
-ChosenParameters choose_parameters(float least, float most, Range range, bool symmetric = false,
-                                   bool float_scale = false);
 /// The least and the greatest of float numbers, between which parameters are chosen; 0 and 0 where there are none.
 /// Throws c10::Error for NaN.
 std::pair<float, float> extremes(const Tensor& numbers);

@@ -19,6 +19,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/order.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/sparse_parts.h"
 #include "c10/parallel/parallel.h"
 
@@ -179,7 +180,7 @@ Tensor appended(const Tensor& a, const Tensor& b, const Scalar& alpha, ScalarTyp
 Tensor add_both_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   const ScalarType dtype = promoteTypes(a.scalar_type(), b.scalar_type());
   if (are_compressed("add", a, b)) {
-    if (const std::optional<Lists> lists = lists_of_lines("add", a, b)) {
+    if (const std::optional<Lists> lists = a.is_cpu() ? lists_of_lines("add", a, b) : std::nullopt) {
       const sparse::Merged both = lists->merge(false);
       return with_lines("add", a, b, both.pointers, chosen(lists->places_a, lists->places_b, both),
                         merged_values(sparse::values_of(a), sparse::values_of(b), both, alpha, dtype));
@@ -192,7 +193,7 @@ Tensor add_both_sparse(const Tensor& a, const Tensor& b, const Scalar& alpha) {
   TORCH_CHECK(x.dense_dim() == y.dense_dim(),
               "add: expected 'self' and 'other' to have same number of sparse dimensions, but ", x.sparse_dim(),
               " != ", y.sparse_dim());
-  const bool dense_values = x.values().is_contiguous() && y.values().is_contiguous();
+  const bool dense_values = a.is_cpu() && x.values().is_contiguous() && y.values().is_contiguous();
   return dense_values ? merged(a, b, alpha, dtype) : appended(a, b, alpha, dtype);
 }
 
@@ -296,7 +297,7 @@ Tensor mul_by_number(const Tensor& self, const Tensor& number) {
 // the other has none; of two such the one with less elements.
 Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
   if (are_compressed("mul", self, other)) {
-    if (const std::optional<Lists> lists = lists_of_lines("mul", self, other)) {
+    if (const std::optional<Lists> lists = self.is_cpu() ? lists_of_lines("mul", self, other) : std::nullopt) {
       const sparse::Merged both = lists->merge(true);
       return with_lines("mul", self, other, both.pointers, at::index_select(lists->places_a, 0, both.of_a),
                         product_of(sparse::values_of(self), sparse::values_of(other), both));
@@ -311,6 +312,12 @@ Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
               "sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse "
               "dimensions, and shape of sparse dimensions");
   const DimVector sizes = broadcast_shapes(self.sizes(), other.sizes());
+  if (a.coalesced() && b.coalesced() && !self.is_cpu()) {
+    const auto [of_a, of_b] = sparse::device::common(sparse::places_of(self), sparse::places_of(other));
+    return sparse::make_sparse(
+        sizes, at::index_select(a.indices(), 1, of_a),
+        at::mul(at::index_select(a.values(), 0, of_a), at::index_select(b.values(), 0, of_b)), true);
+  }
   if (a.coalesced() && b.coalesced()) {
     const sparse::Merged both = lists_of({sparse::places_of(self), sparse::places_of(other)}, true).merge(true);
     return sparse::make_sparse(sizes, at::index_select(a.indices(), 1, both.of_a),
@@ -318,9 +325,9 @@ Tensor mul_both_sparse(const Tensor& self, const Tensor& other) {
   }
   const bool keeps_other = !b.coalesced() && (a.coalesced() || a.nnz() >= b.nnz());
   const Tensor &kept = keeps_other ? other : self, once = sparse::coalesced(keeps_other ? self : other);
-  const SparseTensorImpl &x = sparse::impl_of("mul", kept), &y = sparse::impl_of("mul", once);
-  const std::vector<int64_t> found = sparse::find_places(once, sparse::places_of(kept));
-  return sparse::make_sparse(sizes, x.indices(), at::mul(x.values(), sparse::spread(y.values(), found)), false);
+  const SparseTensorImpl& x = sparse::impl_of("mul", kept);
+  return sparse::make_sparse(sizes, x.indices(), at::mul(x.values(), sparse::values_at(once, sparse::places_of(kept))),
+                             false);
 }
 
 // By one number, or by the elements of a dense tensor at the places.

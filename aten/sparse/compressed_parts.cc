@@ -11,6 +11,7 @@
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/csr_loops.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
@@ -88,7 +89,9 @@ void order_by(const std::vector<int64_t>& keys, int64_t range, std::vector<int64
 
 void check_indices(bool rows, const Tensor& compressed, const Tensor& plain, int64_t count, int64_t width, int64_t nnz,
                    bool sorted) {
-  const Tensor pointers = native::dense(compressed), places = native::dense(plain);
+  const Device host(DeviceType::CPU);
+  const Tensor pointers = native::dense(at::to(compressed, host, compressed.scalar_type())),
+               places = native::dense(at::to(plain, host, plain.scalar_type()));
   const int64_t batch = product(compressed.sizes().slice(0, static_cast<size_t>(compressed.dim() - 1)));
   const auto check = [&]<class Index>(Index) {
     for (int64_t b = 0; b < batch; ++b) {
@@ -133,6 +136,7 @@ Lines lines_of(const Tensor& t) {
 }
 
 Tensor element_places(const Tensor& t) {
+  if (!t.is_cpu()) return device::element_places(t);
   const SparseCsrTensorImpl& impl = compressed_impl_of("element_places", t);
   const Lines lines = lines_of(t);
   const std::array<int64_t, 2> block = impl.block();
@@ -193,6 +197,7 @@ Tensor matrix_coordinates(const Tensor& t) {
 }  // namespace
 
 Tensor coordinates(const Tensor& t) {
+  if (!t.is_cpu()) return device::coordinates(t);
   const SparseCsrTensorImpl& impl = compressed_impl_of("to_sparse", t);
   if (impl.batch_dim() == 0 && impl.block_dim() == 0) return matrix_coordinates(t);
   const Tensor flat = element_places(t);
@@ -225,6 +230,21 @@ Tensor compress(const char* op, const Tensor& from, Layout layout, std::array<in
   const int64_t batch = c10::checked_numel(batch_sizes), line_block = by_row ? block[0] : block[1],
                 place_block = by_row ? block[1] : block[0];
   const int64_t count = (by_row ? rows : columns) / line_block, width = (by_row ? columns : rows) / place_block;
+
+  DimVector index_sizes(batch_sizes.begin(), batch_sizes.end()), pointer_sizes = index_sizes;
+  pointer_sizes.push_back(count + 1);
+  const auto made = [&](const Tensor& pointers, const Tensor& places, const Tensor& values) {
+    index_sizes.push_back(batch == 0 ? 0 : places.numel() / batch);
+    DimVector value_sizes = index_sizes;
+    if (blocked) value_sizes.append(block.begin(), block.end());
+    for (int64_t d = 1; d < impl.values().dim(); ++d) value_sizes.push_back(impl.values().size(d));
+    return make_compressed(layout, from.sizes(), at::reshape(pointers, pointer_sizes),
+                           at::reshape(places, index_sizes), at::reshape(values, value_sizes));
+  };
+  if (!from.is_cpu()) {
+    const device::Compressed parts = device::compress(from, layout, block);
+    return made(parts.pointers, parts.places, parts.values);
+  }
 
   const Tensor indices = native::dense(impl.indices());
   const Tensor matrices = flat_places(at::slice(indices, 0, 0, batch_dim), batch_sizes);
@@ -275,14 +295,7 @@ Tensor compress(const char* op, const Tensor& from, Layout layout, std::array<in
   } else if (!by_row) {
     values = at::index_select(values, 0, long_tensor(order));
   }
-  DimVector index_sizes(batch_sizes.begin(), batch_sizes.end()), pointer_sizes = index_sizes;
-  index_sizes.push_back(per_matrix);
-  pointer_sizes.push_back(count + 1);
-  DimVector value_sizes = index_sizes;
-  if (blocked) value_sizes.append(block.begin(), block.end());
-  for (int64_t d = 1; d < impl.values().dim(); ++d) value_sizes.push_back(impl.values().size(d));
-  return make_compressed(layout, from.sizes(), at::reshape(compressed, pointer_sizes),
-                         at::reshape(long_tensor(stored_place), index_sizes), at::reshape(values, value_sizes));
+  return made(compressed, long_tensor(stored_place), values);
 }
 
 Tensor to_compressed(const char* op, const Tensor& t, Layout layout, std::array<int64_t, 2> block) {

@@ -28,16 +28,20 @@ TensorOptions options_like(const Tensor& self, const TensorOptions& options) {
   return self.options().merge_in(options);
 }
 
-// The same elements in memory of their own, in another dtype where that is asked for.
-Tensor copy_of(const Tensor& self, ScalarType dtype) {
+// The same elements in memory of their own, in another dtype or on another device where that is asked for.
+Tensor copy_of(const Tensor& self, ScalarType dtype, std::optional<Device> device = std::nullopt) {
+  const Device to = device.value_or(self.device());
+  const auto indices = [&](const Tensor& t) {
+    return to == self.device() ? at::clone(t) : at::_to_copy(t, TensorOptions().device(to));
+  };
   if (sparse::is_compressed(self)) {
     const SparseCsrTensorImpl& impl = sparse::compressed_impl_of("clone", self);
-    return sparse::make_compressed(self.layout(), self.sizes(), at::clone(impl.compressed()), at::clone(impl.plain()),
-                                   at::_to_copy(impl.values(), TensorOptions().dtype(dtype)));
+    return sparse::make_compressed(self.layout(), self.sizes(), indices(impl.compressed()), indices(impl.plain()),
+                                   at::_to_copy(impl.values(), TensorOptions().dtype(dtype).device(to)));
   }
   const SparseTensorImpl& impl = sparse::impl_of("clone", self);
-  return sparse::make_sparse(self.sizes(), at::clone(impl.indices()),
-                             at::_to_copy(impl.values(), TensorOptions().dtype(dtype)), impl.coalesced());
+  return sparse::make_sparse(self.sizes(), indices(impl.indices()),
+                             at::_to_copy(impl.values(), TensorOptions().dtype(dtype).device(to)), impl.coalesced());
 }
 
 // The same places, with unwritten values.
@@ -144,9 +148,10 @@ Tensor _to_copy_sparse(const Tensor& self, TensorOptions options, bool, std::opt
   const TensorOptions merged = options_like(self, options);
   TORCH_CHECK(merged.layout() == self.layout(), "to(options): changing the layout from ", self.layout(), " to ",
               merged.layout(), " is not supported");
-  TORCH_CHECK_NOT_IMPLEMENTED(merged.device().is_cpu(), "to(options): a sparse tensor on ", merged.device(),
+  const Device to = merged.device();
+  TORCH_CHECK_NOT_IMPLEMENTED(to.is_cpu() || to.is_cuda(), "to(options): a sparse tensor on ", to,
                               " has no kernel yet");
-  return copy_of(self, merged.scalar_type());
+  return copy_of(self, merged.scalar_type(), to);
 }
 
 Tensor& copy_sparse_(Tensor& self, const Tensor& src, bool) {
@@ -170,7 +175,7 @@ Tensor& copy_sparse_(Tensor& self, const Tensor& src, bool) {
                 "torch.copy_: only sparse compressed tensors with the same number of specified elements are "
                 "supported.");
   }
-  sparse::assign(self, copy_of(src, self.scalar_type()));
+  sparse::assign(self, copy_of(src, self.scalar_type(), self.device()));
   return self;
 }
 Tensor& copy_sparse_to_sparse_sparse_(Tensor& self, const Tensor& src, bool non_blocking) {

@@ -15,6 +15,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/csr_loops.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
@@ -121,6 +122,7 @@ void multiply(const Rows& a, const T* dense, int64_t columns, T* out) {
 }  // namespace
 
 Rows rows_of(const char* op, const Tensor& t, bool transposed) {
+  if (!t.is_cpu()) return device::rows_of(op, t, transposed);
   if (t.layout() == (transposed ? Layout::SparseCsc : Layout::SparseCsr) && t.dim() == 2) {
     const Lines lines = lines_of(t);
     return {lines.count, lines.width, lines.compressed, lines.plain, native::dense(values_of(t))};
@@ -146,6 +148,7 @@ Rows rows_of(const char* op, const Tensor& t, bool transposed) {
 }
 
 Tensor times_dense(const char* op, const Rows& a, const Tensor& dense) {
+  if (!dense.is_cpu()) return device::times_dense(op, a, dense);
   const int64_t columns = dense.size(1);
   Tensor result = empty_contiguous({a.rows, columns}, dense.scalar_type());
   if (result.numel() == 0) return result;
@@ -164,7 +167,7 @@ Tensor times_dense(const char* op, const Rows& a, const Tensor& dense) {
 
 Tensor times_dense(const char* op, const Tensor& sparse, const Tensor& dense) {
   const ScalarType type = dense.scalar_type();
-  if (sparse.layout() != Layout::SparseCsr || sparse.dim() != 2 ||
+  if (!sparse.is_cpu() || sparse.layout() != Layout::SparseCsr || sparse.dim() != 2 ||
       (type != ScalarType::Float && type != ScalarType::Double)) {
     return times_dense(op, rows_of(op, sparse), dense);
   }

@@ -25,7 +25,7 @@ Tensor elements_at(const Tensor& self, const Tensor& places, int64_t sparse_dim)
               "sparse_mask(): the number of sparse dimensions in `self` should match that of the `mask`. Got "
               "`self.sparse_dim() == ",
               impl.sparse_dim(), "` != `mask.sparse_dim() == ", sparse_dim, "`.");
-  return sparse::spread(impl.values(), sparse::find_places(elements, places));
+  return sparse::values_at(elements, places);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/csr_rows.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
@@ -118,6 +119,10 @@ Tensor few_by_few(const Tensor& left, const Tensor& right) {
 // except where the right one has mostly empty rows: they are in order then.
 Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
   const bool compressed = sparse::is_compressed(left) || sparse::is_compressed(right);
+  if (!left.is_cpu()) {
+    const Tensor product = sparse::device::times_sparse(sparse::in_coordinates(left), right);
+    return compressed ? sparse::compress("mm", product, Layout::SparseCsr) : product;
+  }
   const bool few = right.layout() == Layout::Sparse && is_mostly_empty(right);
   if (!compressed && (few || is_mostly_empty(left))) return few_by_few(left, right);
   if (few) {

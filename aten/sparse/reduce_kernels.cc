@@ -135,8 +135,7 @@ Tensor _sparse_sum_backward_sparse(const Tensor& grad, const Tensor& self, IntAr
     const Tensor places = at::stack(rows);
     if (grad.layout() == Layout::Sparse) {
       const Tensor once = sparse::coalesced(grad);
-      values =
-          sparse::spread(sparse::values_of(once), sparse::find_places(once, sparse::flat_places(places, row_sizes)));
+      values = sparse::values_at(once, sparse::flat_places(places, row_sizes));
     } else {
       values = sparse::gather_places(grad, places, static_cast<int64_t>(rows.size()));
     }

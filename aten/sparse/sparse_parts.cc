@@ -12,6 +12,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/csr_loops.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/order.h"
 #include "c10/parallel/parallel.h"
 
@@ -61,14 +62,14 @@ Tensor group_sums(const Tensor& values, const Order& order) {
 
 void check_has_kernel(bool condition, const char* op, const Tensor& t) {
   TORCH_CHECK_NOT_IMPLEMENTED(condition, "Could not run '", op, "' with arguments from the '",
-                              is_compressed(t) ? "SparseCsrCPU" : "SparseCPU",
+                              is_compressed(t) ? "SparseCsr" : "Sparse", t.is_cpu() ? "CPU" : "CUDA",
                               "' backend: there is no kernel for layout ", t.layout());
 }
 
-Tensor long_tensor(const std::vector<int64_t>& numbers) {
+Tensor long_tensor(const std::vector<int64_t>& numbers, Device device) {
   Tensor result = empty_contiguous({static_cast<int64_t>(numbers.size())}, ScalarType::Long);
   std::copy(numbers.begin(), numbers.end(), static_cast<int64_t*>(result.data_ptr()));
-  return result;
+  return device.is_cpu() ? result : at::to(result, device, ScalarType::Long);
 }
 
 Tensor coalesced(const Tensor& t) {
@@ -76,6 +77,7 @@ Tensor coalesced(const Tensor& t) {
   if (impl.coalesced()) return t;
   const int64_t rows = impl.sparse_dim(), nnz = impl.nnz();
   if (nnz < 2) return make_sparse(t.sizes(), impl.indices(), impl.values(), true);
+  if (!t.is_cpu()) return device::coalesced(t);
   const Order order = order_of(impl.indices());
   const int64_t count = order.groups();
   if (order.as_they_stand && count == nnz) {
@@ -118,7 +120,7 @@ void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef 
   for (int64_t d = sparse_dim; d < sparse_dim + dense_dim; ++d) expected.push_back(size[d]);
   TORCH_CHECK(values.sizes() == IntArrayRef(expected), "values has incorrect size, expected ", IntArrayRef(expected),
               ", got ", values.sizes());
-  const Tensor rows = native::dense(indices);
+  const Tensor rows = native::dense(at::to(indices, Device(DeviceType::CPU), ScalarType::Long));
   const int64_t* data = rows.const_data_ptr<int64_t>();
   const int64_t nnz = indices.size(1);
   for (int64_t d = 0; d < sparse_dim && nnz > 0; ++d) {
@@ -137,6 +139,7 @@ void check_coordinates(const Tensor& indices, const Tensor& values, IntArrayRef 
 }
 
 void check_places(const Tensor& indices, IntArrayRef sizes) {
+  if (!indices.is_cpu()) return;
   const Tensor rows = native::dense(indices);
   const int64_t dims = indices.size(0), nnz = indices.size(1);
   TORCH_INTERNAL_ASSERT(static_cast<int64_t>(sizes.size()) >= dims);
@@ -150,6 +153,7 @@ void check_places(const Tensor& indices, IntArrayRef sizes) {
 }
 
 Tensor flat_places(const Tensor& indices, IntArrayRef sizes) {
+  if (!indices.is_cpu()) return device::flat_places(indices, sizes);
   check_places(indices, sizes);
   const Tensor rows = native::dense(indices);
   const int64_t dims = indices.size(0), nnz = indices.size(1);
@@ -228,6 +232,10 @@ Tensor spread(const Tensor& values, const std::vector<int64_t>& rows) {
   return result;
 }
 
+Tensor values_at(const Tensor& t, const Tensor& places) {
+  return t.is_cpu() ? spread(values_of(t), find_places(t, places)) : device::values_at(t, places);
+}
+
 Tensor in_coordinates(const Tensor& t) {
   return is_compressed(t) ? coordinates(t) : t;
 }
@@ -282,7 +290,7 @@ Tensor gather_flat(const Tensor& self, const Tensor& places, int64_t sparse_dim)
   for (int64_t d = 0; d < sparse_dim; ++d) {
     if (repeats(d)) part = at::narrow(part, d, 0, 1);
   }
-  if (part.is_same(self)) return at::index_select(flattened(self, sparse_dim), 0, places);
+  if (part.is_same(self) || !self.is_cpu()) return at::index_select(flattened(self, sparse_dim), 0, places);
   const Tensor own = empty_contiguous(places.sizes(), ScalarType::Long);
   const int64_t* from = places.const_data_ptr<int64_t>();
   int64_t* to = own.mutable_data_ptr<int64_t>();
@@ -337,13 +345,13 @@ void add_elements(const Tensor& into, const Tensor& t, const Scalar& alpha) {
     at::index_copy_(flat, 0, at_places, sum);
     return;
   }
-  if (alpha.equal(1) && native::is_aligned(into)) {
+  if (into.is_cpu() && alpha.equal(1) && native::is_aligned(into)) {
     if (type == ScalarType::Float && add_rows<float>(into, t)) return mark_written(into);
     if (type == ScalarType::Double && add_rows<double>(into, t)) return mark_written(into);
   }
   const Tensor places = is_compressed(t) ? element_places(t) : places_of(t);
   const Tensor values = at::to(is_compressed(t) ? element_values(t) : impl_of("add", t).values(), type);
-  if (values.dim() == 1 && alpha.equal(1) && native::is_aligned(into) &&
+  if (into.is_cpu() && values.dim() == 1 && alpha.equal(1) && native::is_aligned(into) &&
       (type == ScalarType::Float || type == ScalarType::Double)) {
     type == ScalarType::Float ? add_at<float>(into, places, values) : add_at<double>(into, places, values);
     mark_written(into);

@@ -46,11 +46,14 @@ std::vector<int64_t> find_places(const Tensor& t, const Tensor& places);
 /// Rows of `values` where `rows` names one, zeros where it says -1.
 Tensor spread(const Tensor& values, const std::vector<int64_t>& rows);
 
+/// The values of coalesced `t` at `places` (as flat_places gives them), zeros where it has none.
+Tensor values_at(const Tensor& t, const Tensor& places);
+
 /// A sparse tensor of any layout in coordinates: itself, or a copy.
 Tensor in_coordinates(const Tensor& t);
 
-/// int64 numbers as a tensor, of one dimension or of `rows` rows.
-Tensor long_tensor(const std::vector<int64_t>& numbers);
+/// int64 numbers as a tensor.
+Tensor long_tensor(const std::vector<int64_t>& numbers, c10::Device device = c10::kCPU);
 
 /// The elements of dense `self` at flat places, in range, of its first `sparse_dim` dimensions: places x dense sizes.
 /// An expanded `self` is not laid out.

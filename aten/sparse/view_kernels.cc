@@ -19,6 +19,7 @@
 #include "aten/ops/view/kernels.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
@@ -37,17 +38,16 @@ DimVector with_size(const Tensor& t, int64_t dim, int64_t size) {
 
 // A matrix of rows of `indices`, chosen and put in order.
 Tensor rows_of(const Tensor& indices, const std::vector<int64_t>& rows) {
-  return at::index_select(indices, 0, sparse::long_tensor(rows));
+  return at::index_select(indices, 0, sparse::long_tensor(rows, indices.device()));
 }
 
 // The elements `chosen` of a tensor in coordinates, whose index of sparse dimension `dim` is replaced.
-Tensor chosen_elements(const Tensor& self, IntArrayRef sizes, int64_t dim, const std::vector<int64_t>& chosen,
-                       const std::vector<int64_t>& index, bool coalesced) {
+Tensor chosen_elements(const Tensor& self, IntArrayRef sizes, int64_t dim, const Tensor& which, const Tensor& index,
+                       bool coalesced) {
   const SparseTensorImpl& impl = sparse::impl_of("index_select", self);
-  const Tensor which = sparse::long_tensor(chosen);
   Tensor indices = at::index_select(impl.indices(), 1, which);
   Tensor row = at::select(indices, 0, dim);
-  at::copy_(row, sparse::long_tensor(index));
+  at::copy_(row, index);
   return sparse::make_sparse(sizes, indices, at::index_select(impl.values(), 0, which), coalesced);
 }
 
@@ -246,10 +246,12 @@ Tensor select_sparse(const Tensor& self, int64_t dim, int64_t index) {
   }
   const Tensor row = index_row(impl, dim);
   std::vector<int64_t> chosen, rows;
-  for (int64_t i = 0; i < impl.nnz(); ++i) {
+  for (int64_t i = 0; row.is_cpu() && i < impl.nnz(); ++i) {
     if (row.const_data_ptr<int64_t>()[i] == index) chosen.push_back(i);
   }
-  const Tensor which = sparse::long_tensor(chosen), values = at::index_select(impl.values(), 0, which);
+  const Tensor which = row.is_cpu() ? sparse::long_tensor(chosen)
+                                    : sparse::device::in_slice(row, index, index + 1, 1).first;
+  const Tensor values = at::index_select(impl.values(), 0, which);
   if (impl.sparse_dim() == 1) {
     if (self.scalar_type() == ScalarType::Bool) return at::any(values, 0);
     return at::sum(values, IntArrayRef({0}), false, self.scalar_type());
@@ -258,7 +260,7 @@ Tensor select_sparse(const Tensor& self, int64_t dim, int64_t index) {
     if (d != dim) rows.push_back(d);
   }
   return sparse::make_sparse(sizes, at::index_select(rows_of(impl.indices(), rows), 1, which), values,
-                             impl.coalesced() || chosen.size() < 2);
+                             impl.coalesced() || which.numel() < 2);
 }
 
 Tensor slice_sparse(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
@@ -276,6 +278,10 @@ Tensor slice_sparse(const Tensor& self, int64_t dim, std::optional<int64_t> star
                                at::slice(impl.values(), dim - impl.sparse_dim() + 1, from, to, step), impl.coalesced());
   }
   const Tensor row = index_row(impl, dim);
+  if (!self.is_cpu()) {
+    const auto [which, index] = sparse::device::in_slice(row, from, to, step);
+    return chosen_elements(self, with_size(self, dim, length), dim, which, index, impl.coalesced());
+  }
   std::vector<int64_t> chosen, index;
   for (int64_t i = 0; i < impl.nnz(); ++i) {
     const int64_t at = row.const_data_ptr<int64_t>()[i];
@@ -283,7 +289,8 @@ Tensor slice_sparse(const Tensor& self, int64_t dim, std::optional<int64_t> star
     chosen.push_back(i);
     index.push_back((at - from) / step);
   }
-  return chosen_elements(self, with_size(self, dim, length), dim, chosen, index, impl.coalesced());
+  return chosen_elements(self, with_size(self, dim, length), dim, sparse::long_tensor(chosen),
+                         sparse::long_tensor(index), impl.coalesced());
 }
 
 // Of zeros, which are not stored: the gradients of what takes a part of a tensor in coordinates.
@@ -375,7 +382,8 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
   }
   // Of a first dimension that is gone through in order the elements stay in order.
   const bool coalesced = impl.coalesced() && (dim == 0 || chosen.size() < 2);
-  return chosen_elements(self, with_size(self, dim, count), dim, chosen, place, coalesced);
+  return chosen_elements(self, with_size(self, dim, count), dim, sparse::long_tensor(chosen),
+                         sparse::long_tensor(place), coalesced);
 }
 
 std::vector<Tensor> unbind_sparse(const Tensor& self, int64_t dim) {
@@ -468,12 +476,18 @@ Tensor cat_sparse(TensorList tensors, int64_t dim) {
   const Tensor all = at::cat(indices, 1);
   if (dim < sparse_dim) {
     // Each index is counted from where its tensor begins.
-    int64_t* row = all.mutable_data_ptr<int64_t>() + dim * all.size(1);
+    int64_t begin = 0;
     offset = 0;
-    for (size_t i = 0; i < tensors.size(); row += indices[i].size(1), offset += tensors[i].size(dim), ++i) {
-      for (int64_t k = 0; offset != 0 && k < indices[i].size(1); ++k) {
-        row[k] = static_cast<int64_t>(static_cast<uint64_t>(row[k]) + static_cast<uint64_t>(offset));
+    for (size_t i = 0; i < tensors.size(); offset += tensors[i].size(dim), ++i) {
+      const int64_t count = indices[i].size(1);
+      if (offset != 0 && !all.is_cpu()) sparse::device::shift(all, dim, begin, count, offset);
+      if (offset != 0 && all.is_cpu()) {
+        int64_t* row = all.mutable_data_ptr<int64_t>() + dim * all.size(1) + begin;
+        for (int64_t k = 0; k < count; ++k) {
+          row[k] = static_cast<int64_t>(static_cast<uint64_t>(row[k]) + static_cast<uint64_t>(offset));
+        }
       }
+      begin += count;
     }
   }
   const DimVector sizes = with_size(first, dim, total);
@@ -546,8 +560,9 @@ Tensor& sparse_resize_and_clear_sparse_(Tensor& self, IntArrayRef size, int64_t 
   check_resize(size, sparse_dim, dense_dim);
   DimVector value_sizes{0};
   value_sizes.append(size.begin() + sparse_dim, size.end());
-  sparse::assign(self, sparse::make_sparse(size, at::empty({sparse_dim, 0}, TensorOptions().dtype(ScalarType::Long)),
-                                           at::empty(value_sizes, sparse::values_of(self).options()), true));
+  const Tensor indices = at::empty({sparse_dim, 0}, TensorOptions(self.device()).dtype(ScalarType::Long));
+  sparse::assign(self, sparse::make_sparse(size, indices, at::empty(value_sizes, sparse::values_of(self).options()),
+                                           true));
   return self;
 }
 

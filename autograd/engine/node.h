@@ -74,8 +74,8 @@ class Node : public c10::intrusive_ptr_target {
   uint32_t add_input_metadata(undefined_input);
   // Where the node runs: on the device of its first result that is on one with streams, if there is such a result.
   std::optional<at::Device> device() const noexcept;
-  // The stream of that device that the result was made on: the node runs there. Its work there is queued, not done, when
-  // the node has run.
+  // The stream of that device that the result was made on: the node runs there, but for a leaf's gradient, which is
+  // added up on the caller's. Its work there is queued, not done, when the node has run.
   std::optional<c10::Stream> stream() const noexcept;
   bool runs_on_stream() const noexcept {
     bool any = false;

@@ -184,6 +184,7 @@ class Runner final : public PassTasks, public LaneWork {
   void push_to_lane(uint32_t task);
   void run_task_in_lane(uint32_t task);
   std::optional<c10::Stream> hand_over(const Node& from, const Node& to, const at::Tensor& gradient);
+  std::optional<c10::Stream> stream_of(const Node& node);
   c10::Stream callers_stream(c10::Device device);
   void accumulate(at::Tensor& into, at::Tensor&& grad) {
     if (into.defined()) {
@@ -461,15 +462,15 @@ C10_NOINLINE void Runner::run_on_devices() {
   {
     const std::lock_guard<std::mutex> lock(devices.mutex);
     for (const Task& task : s_.tasks) {
-      const auto stream = task.node->stream();
-      if (!stream.has_value()) continue;
-      callers_stream(stream->device());
-      Lane::of(stream->device());  // a thread that cannot be started is an error before any task is on its way
+      const auto device = task.node->device();
+      if (!device.has_value()) continue;
+      callers_stream(*device);
+      Lane::of(*device);  // a thread that cannot be started is an error before any task is on its way
     }
     for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
       const Task& task = s_.tasks[i];
       // What the caller gave was computed on its own streams.
-      if (const auto stream = task.node->stream(); stream.has_value() && has_gradient(task)) {
+      if (const auto stream = stream_of(*task.node); stream.has_value() && has_gradient(task)) {
         wait_for(*stream, callers_stream(stream->device()));
       }
       if (task.missing == 0) push_to_lane(i);
@@ -531,7 +532,11 @@ void Runner::run_one(Lane& lane) {
 
 void Runner::run_task_in_lane(uint32_t task) {
   std::vector<at::Tensor> outs;
-  const std::optional<c10::Stream> stream = s_.tasks[task].node->stream();
+  std::optional<c10::Stream> stream;
+  {
+    const std::lock_guard<std::mutex> lock(devices_->mutex);
+    stream = stream_of(*s_.tasks[task].node);
+  }
   const c10::OptionalStreamGuard on_stream(stream);
   if (stream.has_value()) {
     const std::lock_guard<std::mutex> lock(devices_->mutex);
@@ -547,6 +552,14 @@ void Runner::run_task_in_lane(uint32_t task) {
   run_task<true>(task, outs, frame);
 }
 
+// A leaf has no stream of its own: its gradient is there for what the caller does next, on the caller's. (The node may be older than
+// the pass, and a stream that is captured must not wait for what came before.)
+std::optional<c10::Stream> Runner::stream_of(const Node& node) {
+  if (node.sequence_nr() != Node::kAccumulateSequence) return node.stream();
+  const std::optional<c10::Device> device = node.device();
+  return device.has_value() ? std::optional(callers_stream(*device)) : std::nullopt;
+}
+
 c10::Stream Runner::callers_stream(c10::Device device) {
   for (const c10::Stream& stream : devices_->caller_streams) {
     if (stream.device() == device) return stream;
@@ -559,8 +572,8 @@ c10::Stream Runner::callers_stream(c10::Device device) {
 std::optional<c10::Stream> Runner::hand_over(const Node& from, const Node& to, const at::Tensor& gradient) {
   const c10::Device device = gradient.device();
   const bool on_device = device.type() != c10::DeviceType::CPU && device.type() != c10::DeviceType::Meta;
-  std::optional<c10::Stream> producer = from.stream();
-  std::optional<c10::Stream> consumer = to.stream();
+  std::optional<c10::Stream> producer = stream_of(from);
+  std::optional<c10::Stream> consumer = stream_of(to);
   if (on_device && !producer.has_value()) producer = c10::impl::getDeviceGuardImpl(device.type())->getStream(device);
   // A node on the CPU that takes a device's tensor works on the caller's stream.
   if (on_device && !consumer.has_value()) consumer = callers_stream(device);

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <string>
+#include <thread>
+#include <utility>
 
 #include "c10/cuda/allocator/testing.h"
 #include "c10/cuda/device.h"
@@ -434,6 +438,15 @@ TEST_F(CachingAllocator, CallbacksFreeMemoryBeforeMoreIsTaken) {
   raw_delete(held);
 }
 
+std::function<void()> g_when_short;
+struct WhenShort final : FreeMemoryCallback {
+  bool Execute() override {
+    if (g_when_short) std::exchange(g_when_short, nullptr)();
+    return false;
+  }
+};
+REGISTER_FREE_MEMORY_CALLBACK("when_short", WhenShort);
+
 // --- pools ---
 
 TEST_F(CachingAllocator, CapturesAllocateFromTheirPoolAndKeepItsAddresses) {
@@ -480,6 +493,45 @@ TEST_F(CachingAllocator, CapturesAllocateFromTheirPoolAndKeepItsAddresses) {
   EXPECT_EQ(getPoolUseCount(0, id), 0);
   emptyCache();
   EXPECT_EQ(layout(0, id), "");
+}
+
+// An allocation holds its pool while it gives up the lock, and the last that does takes it away.
+TEST_F(CachingAllocator, PoolsAreReleasedWhileAnAllocationFromThemLooksForMemory) {
+  const MempoolId_t id{9, 0};
+  // By the limit before CUDA is asked, and by CUDA.
+  for (const double fraction : {0.5, 1.0}) {
+    setMemoryFraction(fraction, 0);
+    beginAllocateToPool(0, id, [](cudaStream_t) { return true; });
+    g_when_short = [&] {
+      std::thread([&] {
+        endAllocateToPool(0, id);
+        releasePool(0, id);
+      }).join();
+    };
+    EXPECT_THROW(raw_alloc(size_t{1} << 40), c10::OutOfMemoryError);
+    EXPECT_FALSE(g_when_short);
+    try {
+      releasePool(0, id);
+      ADD_FAILURE() << "the pool is still there";
+    } catch (const c10::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("there is no pool {9, 0}"), std::string::npos) << error.what();
+    }
+  }
+  setMemoryFraction(1, 0);
+  // What it finds is the pool's, which lives as long.
+  beginAllocateToPool(0, id, [](cudaStream_t) { return true; });
+  g_when_short = [&] {
+    std::thread([&] {
+      endAllocateToPool(0, id);
+      releasePool(0, id);
+    }).join();
+  };
+  void* const block = raw_alloc(12 * kMiB);
+  EXPECT_EQ(layout(0, id), "large 12582912: 12582912*\n");
+  raw_delete(block);
+  emptyCache();
+  EXPECT_EQ(layout(0, id), "");
+  EXPECT_THROW(releasePool(0, id), c10::Error);
 }
 
 TEST_F(CachingAllocator, MisuseOfPoolsIsAnError) {

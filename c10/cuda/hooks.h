@@ -19,6 +19,8 @@ struct CUDAHooks : at::AcceleratorHooksInterface {
   /// {free, total} bytes.
   virtual std::pair<size_t, size_t> memoryInfo(DeviceIndex device) const = 0;
   virtual bool canDeviceAccessPeer(DeviceIndex device, DeviceIndex peer) const = 0;
+  /// Whether work that is put on the calling thread's current stream is captured into a graph.
+  virtual bool isCurrentStreamCapturing() const = 0;
   /// Gives back memory that other processes have let go.
   virtual void ipcCollect() const = 0;
   /// Names in profiles: a range's depth or number, as c10/cuda/nvtx.h says.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "c10/cuda/allocator_config.h"
 #include "c10/cuda/capture_mode.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/event_handle.h"
@@ -27,6 +28,8 @@ namespace {
 using c10::DeviceIndex;
 using c10::cuda::CUDAStreamCaptureModeGuard;
 using c10::cuda::PooledEvent;
+using c10::cuda::CUDACachingAllocator::allocator_settings;
+using c10::cuda::CUDACachingAllocator::AllocatorSettings;
 
 constexpr size_t kPage = 4096;
 
@@ -62,11 +65,11 @@ std::optional<c10::Device> device_for_pinning() {
 }
 
 // Null, with the status, where there is none.
-void* make_memory(size_t size, const PinnedMemoryOptions& options, cudaError_t& status) {
+void* make_memory(size_t size, const AllocatorSettings& settings, cudaError_t& status) {
   const OptionalCUDAGuard guard(device_for_pinning());
   const CUDAStreamCaptureModeGuard capture(cudaStreamCaptureModeRelaxed);
   void* data = nullptr;
-  if (!options.use_cuda_host_register) {
+  if (!settings.pinned_use_cuda_host_register) {
     status = C10_CUDA_ERROR_HANDLED(cudaHostAlloc(&data, size, cudaHostAllocDefault));
     if (status == cudaSuccess) return data;
     C10_CUDA_CLEAR_ERROR();
@@ -76,7 +79,7 @@ void* make_memory(size_t size, const PinnedMemoryOptions& options, cudaError_t& 
   status = data == MAP_FAILED ? cudaErrorMemoryAllocation : cudaSuccess;
   if (status != cudaSuccess) return nullptr;
   try {
-    map_pages(static_cast<char*>(data), size, std::max(options.num_register_threads, size_t{1}));
+    map_pages(static_cast<char*>(data), size, settings.pinned_num_register_threads);
   } catch (...) {
     ::munmap(data, size);
     throw;
@@ -169,15 +172,6 @@ class CachingHostAllocator final : public HostAllocator {
     for_each_stat([](auto& stat) { stat.reset_peak(); });
   }
 
-  void set_options(const PinnedMemoryOptions& options) {
-    std::lock_guard lock(mutex_);
-    options_ = options;
-    if (options.use_background_threads && !has_thread_) {
-      std::thread([this] { process_in_background(); }).detach();
-      has_thread_ = true;
-    }
-  }
-
  private:
   // A mark behind the work of one stream that uses a block.
   struct Use {
@@ -197,11 +191,12 @@ class CachingHostAllocator final : public HostAllocator {
 
   // A free block of the class, or null.
   Block* take(int size_class) {
-    std::unique_lock lock(mutex_);
-    if (!options_.use_background_threads) {
-      lock.unlock();
-      process_events();
-      lock.lock();
+    const bool in_background = allocator_settings().pinned_use_background_threads;
+    if (!in_background) process_events();
+    std::lock_guard lock(mutex_);
+    if (in_background && !has_thread_) {
+      std::thread([this] { process_in_background(); }).detach();
+      has_thread_ = true;
     }
     Block* block = free_[size_class];
     if (block == nullptr) return nullptr;
@@ -212,23 +207,19 @@ class CachingHostAllocator final : public HostAllocator {
   }
 
   Block* make(int size_class, size_t asked) {
-    PinnedMemoryOptions options;
-    {
-      std::lock_guard lock(mutex_);
-      options = options_;
-    }
-    auto block = std::make_unique<Block>(Block{nullptr, size_class, options.use_cuda_host_register});
+    const AllocatorSettings& settings = allocator_settings();
+    auto block = std::make_unique<Block>(Block{nullptr, size_class, settings.pinned_use_cuda_host_register});
     const auto start = std::chrono::steady_clock::now();
     cudaError_t status = cudaSuccess;
-    block->data = make_memory(block->size(), options, status);
+    block->data = make_memory(block->size(), settings, status);
     if (block->data == nullptr && status == cudaErrorMemoryAllocation) {
       empty_cache();
-      block->data = make_memory(block->size(), options, status);
+      block->data = make_memory(block->size(), settings, status);
     }
     TORCH_CHECK_WITH(OutOfMemoryError, status != cudaErrorMemoryAllocation, "CUDA error: ", cudaGetErrorString(status),
                      " (", cudaGetErrorName(status), "): pinned host memory of ", asked, " bytes, rounded up to ",
                      block->size(), ", cannot be allocated");
-    c10::cuda::check_status(status, options.use_cuda_host_register ? "cudaHostRegister" : "cudaHostAlloc");
+    c10::cuda::check_status(status, block->is_registered ? "cudaHostRegister" : "cudaHostAlloc");
     std::lock_guard lock(mutex_);
     Block* made = block.get();
     try {
@@ -340,7 +331,7 @@ class CachingHostAllocator final : public HostAllocator {
     for (;;) {
       {
         std::unique_lock lock(mutex_);
-        background_.wait(lock, [this] { return !uses_.empty() && options_.use_background_threads; });
+        background_.wait(lock, [this] { return !uses_.empty() && allocator_settings().pinned_use_background_threads; });
       }
       try {
         process_events();
@@ -355,7 +346,6 @@ class CachingHostAllocator final : public HostAllocator {
   std::unordered_map<void*, std::unique_ptr<Block>> blocks_;
   Block* free_[64] = {};  // by size class
   std::deque<Use> uses_;
-  PinnedMemoryOptions options_;
   HostStats stats_;
   bool has_thread_ = false;
 };
@@ -374,10 +364,6 @@ void CachingHostAllocator::release(void* data) {
 
 HostAllocator* getCachingHostAllocator() {
   return &allocator();
-}
-
-void set_pinned_memory_options(const PinnedMemoryOptions& options) {
-  allocator().set_options(options);
 }
 
 bool is_pinned_ptr(const void* data) {

@@ -46,18 +46,10 @@ struct HostAllocator : c10::Allocator {
 
 namespace at::cuda {
 
-/// How pinned memory is made, from now on.
-struct PinnedMemoryOptions {
-  /// By mapping pages first and registering them then, which holds CUDA's lock for less time than making them in one
-  /// call.
-  bool use_cuda_host_register = false;
-  /// How many threads map the pages.
-  size_t num_register_threads = 1;
-  /// A thread of its own looks which streams are done, rather than whoever asks for memory.
-  bool use_background_threads = false;
-};
-void set_pinned_memory_options(const PinnedMemoryOptions& options);
-
+/// The allocator of the options pinned_use_cuda_host_register, pinned_num_register_threads and
+/// pinned_use_background_threads (c10/cuda/allocator_config.h) that are in force when memory is made: by mapping pages
+/// first, with so many threads, and registering them then, which holds CUDA's lock for less time than making them in
+/// one call; and with a thread of its own that looks which streams are done, rather than whoever asks for memory.
 HostAllocator* getCachingHostAllocator();
 inline HostAllocator* CachingHostAllocator_getAllocator() {
   return getCachingHostAllocator();

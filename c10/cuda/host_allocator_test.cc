@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "c10/cuda/allocator_config.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/guard.h"
 #include "c10/cuda/testing.h"
@@ -22,7 +24,7 @@ using at::cuda::CachingHostAllocator_getStats;
 using at::cuda::CachingHostAllocator_recordEvent;
 using at::cuda::getPinnedMemoryAllocator;
 using at::cuda::HostAlloc;
-using at::cuda::PinnedMemoryOptions;
+using CUDACachingAllocator::setAllocatorSettings;
 using testing::in_all_orders;
 
 // Device memory for a scope.
@@ -165,7 +167,7 @@ TEST(PinnedMemory, IsCounted) {
 
 TEST(PinnedMemory, MayBeRegisteredPages) {
   in_all_orders([] {
-    at::cuda::set_pinned_memory_options({.use_cuda_host_register = true, .num_register_threads = 4});
+    setAllocatorSettings("pinned_use_cuda_host_register:True,pinned_num_register_threads:4");
     DataPtr block = HostAlloc(100'000);
     EXPECT_TRUE(at::cuda::is_pinned_ptr(block.get()));
     EXPECT_EQ(static_cast<char*>(block.get())[99'999], 0);
@@ -176,7 +178,7 @@ TEST(PinnedMemory, MayBeRegisteredPages) {
     const Memory memory(100'000);
     C10_CUDA_CHECK(cudaMemcpyAsync(memory.data, block.get(), 100'000, cudaMemcpyDefault, nullptr));
     C10_CUDA_CHECK(cudaStreamSynchronize(nullptr));
-    at::cuda::set_pinned_memory_options({});
+    setAllocatorSettings("");
     const DataPtr plain = HostAlloc(200'000);
     block.clear();
     CachingHostAllocator_emptyCache();
@@ -187,13 +189,25 @@ TEST(PinnedMemory, MayBeRegisteredPages) {
   });
 }
 
+#ifdef KD_CUDA_ON_HOST
+TEST(PinnedMemory, ObeysTheEnvironment) {
+  testing::in_own_process([] {
+    ASSERT_EQ(setenv("PYTORCH_CUDA_ALLOC_CONF", "pinned_use_cuda_host_register:True", 1), 0);
+    cuda_standin::reset();
+    const DataPtr block = HostAlloc(1000);
+    EXPECT_EQ(cuda_standin::live().registered, 1u);
+    EXPECT_EQ(cuda_standin::live().pinned, 0u);
+  });
+}
+#endif
+
 TEST(PinnedMemory, MayComeBackByAThread) {
   testing::in_own_process([] {
 #ifdef KD_CUDA_ON_HOST
     cuda_standin::reset({.execution = cuda_standin::Execution::kEager});
 #endif
     if (device_count() == 0) GTEST_SKIP() << "no CUDA device";
-    at::cuda::set_pinned_memory_options({.use_background_threads = true});
+    setAllocatorSettings("pinned_use_background_threads:True");
     const CUDAStream stream = getStreamFromPool();
     DataPtr block = HostAlloc(4096);
     EXPECT_TRUE(CachingHostAllocator_recordEvent(block.get(), nullptr, stream));
@@ -222,7 +236,7 @@ TEST(PinnedMemory, IsTriedAgain) {
     cuda_standin::reset();
     ASSERT_GT(device_count(), 0);
     for (const bool registered : {false, true}) {
-      at::cuda::set_pinned_memory_options({.use_cuda_host_register = registered});
+      setAllocatorSettings(registered ? "pinned_use_cuda_host_register:True" : "");
       const std::string call = registered ? "cudaHostRegister" : "cudaHostAlloc";
       bool found = false;
       for (int64_t n = 0; n < 40; ++n) {
@@ -365,7 +379,7 @@ TEST(PinnedMemory, FailsCleanly) {
   };
   testing::with_each_call_failing(use);
   testing::with_each_call_failing([use] {
-    at::cuda::set_pinned_memory_options({.use_cuda_host_register = true, .num_register_threads = 2});
+    setAllocatorSettings("pinned_use_cuda_host_register:True,pinned_num_register_threads:2");
     use();
   });
 }

@@ -10,6 +10,8 @@
 #include <ATen/cuda/PeerToPeerAccess.h>
 #include <ATen/cuda/PinnedMemoryAllocator.h>
 #include <ATen/cuda/detail/KernelUtils.h>
+#include <ATen/cudnn/Handle.h>
+#include <ATen/cudnn/Handles.h>
 #include <c10/cuda/CUDAAllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAEvent.h>
@@ -26,6 +28,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "c10/cuda/testing.h"
 
@@ -39,6 +42,8 @@ struct Buffer {
   ~Buffer() { C10_CUDA_CHECK_WARN(cudaFree(data)); }
   void* data = nullptr;
 };
+
+static_assert(std::is_same_v<decltype(at::native::getCudnnHandle()), cudnnHandle_t>);
 
 TEST(CudaIncludePaths, GiveTheNames) {
   c10::cuda::testing::in_all_orders([] {

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "c10/core/device_guard_impl.h"
+#include "c10/cuda/capture_mode.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/guard_impl.h"
 #include "c10/cuda/hooks.h"
@@ -50,6 +51,9 @@ struct Hooks final : CUDAHooks {
     return device < 0 ? DeviceIndex{-1} : MaybeExchangeDevice(device);
   }
 
+  bool isCurrentStreamCapturing() const override {
+    return cuda::hasPrimaryContext(current_device()) && currentStreamCaptureStatusMayInitCtx() != CaptureStatus::None;
+  }
   Device getDeviceFromPtr(void* data) const override { return at::cuda::getDeviceFromPtr(data); }
   bool isPinnedPtr(const void* data) const override { return at::cuda::is_pinned_ptr(data); }
   Allocator* getPinnedMemoryAllocator() const override { return at::cuda::getPinnedMemoryAllocator(); }

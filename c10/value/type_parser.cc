@@ -37,6 +37,7 @@ constexpr std::array kPlainTypes{
     NamedPlainType{"Generator", plain<GeneratorType>},   NamedPlainType{"QScheme", plain<QSchemeType>},
     NamedPlainType{"Dimname", plain<DimnameType>},       NamedPlainType{"Storage", plain<StorageType>},
     NamedPlainType{"Stream", plain<StreamObjType>},      NamedPlainType{"Any", plain<AnyType>},
+    NamedPlainType{"DeviceIndex", plain<IntType>},
     NamedPlainType{"SymInt", plain<SymIntType>},         NamedPlainType{"SymFloat", plain<SymFloatType>},
     NamedPlainType{"SymBool", plain<SymBoolType>},       NamedPlainType{"Capsule", plain<CapsuleType>},
     NamedPlainType{"Quantizer", plain<QuantizerType>},   NamedPlainType{"AnyEnumType", plain<AnyEnumType>},

@@ -35,6 +35,7 @@ TEST(Type, IsReadAndWrittenAsPyTorchDoes) {
            {"QScheme", "QScheme", "QScheme", "QSchemeType"},
            {"Layout", "Layout", "Layout", "LayoutType"},
            {"MemoryFormat", "MemoryFormat", "MemoryFormat", "MemoryFormatType"},
+           {"DeviceIndex", "int", "int", "IntType"},
            {"ScalarType", "ScalarType", "ScalarType", "ScalarTypeType"},
            {"Any", "Any", "Any", "AnyType"},
            {"SymInt", "SymInt", "int", "SymIntType"},

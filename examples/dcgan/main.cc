@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "examples/common/device.h"
 #include "examples/common/digits.h"
 #include "examples/common/run.h"
 #include "utils/plot/image.h"
@@ -87,7 +88,7 @@ torch::Tensor judged(nn::Sequential& judge, const torch::Tensor& images, const t
 
 template <typename Generator>
 torch::Tensor draw(Generator& generator, const torch::Tensor& digits) {
-  const torch::Tensor noise = torch::randn({digits.size(0), absl::GetFlag(FLAGS_noise)});
+  const torch::Tensor noise = torch::randn({digits.size(0), absl::GetFlag(FLAGS_noise)}, digits.device());
   return generator.forward(torch::cat({noise, torch::one_hot(digits, 10).to(torch::kFloat)}, 1));
 }
 
@@ -95,6 +96,7 @@ void train() {
   for (const auto* flag : {&FLAGS_epochs, &FLAGS_reader_epochs, &FLAGS_batch, &FLAGS_noise, &FLAGS_channels}) {
     examples::check_flag(flag->Name().data(), static_cast<double>(absl::GetFlag(*flag)), 1, 1e6);
   }
+  const torch::Device device = examples::device_from_flag();
   examples::Run run("dcgan");
   auto [training, test] = examples::load_digits();
   const int64_t batch = absl::GetFlag(FLAGS_batch), noise = absl::GetFlag(FLAGS_noise),
@@ -104,6 +106,7 @@ void train() {
       torch::data::DataLoaderOptions(static_cast<size_t>(batch)).drop_last(training.images.size(0) >= batch));
   nn::Sequential generator = make_generator(noise, channels), judge = make_judge(channels, 11),
                  reader = make_judge(16, 10);
+  for (nn::Sequential* net : {&generator, &judge, &reader}) (*net)->to(device);
   torch::optim::Adam generator_optimizer = make_optimizer(generator), judge_optimizer = make_optimizer(judge);
   torch::optim::Adam reader_optimizer(reader->parameters(), 2e-3);
   torch::optim::AveragedModel<nn::Sequential> average(generator, std::nullopt, nullptr,
@@ -117,21 +120,21 @@ void train() {
   for (int64_t epoch = 0; epoch < absl::GetFlag(FLAGS_reader_epochs); ++epoch) {
     for (auto& example : *loader) {
       reader_optimizer.zero_grad();
-      torch::Tensor loss = F::cross_entropy(reader->forward(example.data), example.target);
+      torch::Tensor loss = F::cross_entropy(reader->forward(example.data.to(device)), example.target.to(device));
       loss.backward();
       reader_optimizer.step();
       progress.update(++step, examples::format("learns to read, loss %.3f", loss.item<double>()));
     }
   }
-  const Readability of_real = read(reader, test.images * 2 - 1, test.targets);
+  const Readability of_real = read(reader, (test.images * 2 - 1).to(device), test.targets.to(device));
 
   Readability of_drawn;
   for (int64_t epoch = 1; epoch <= absl::GetFlag(FLAGS_epochs); ++epoch) {
     for (auto& example : *loader) {
-      const torch::Tensor& digits = example.target;
+      const torch::Tensor images = example.data.to(device), digits = example.target.to(device);
       const torch::Tensor drawn = draw(*generator, digits);
       judge_optimizer.zero_grad();
-      torch::Tensor judge_loss = judged(judge, example.data, digits, 0.9) + judged(judge, drawn.detach(), digits, 0);
+      torch::Tensor judge_loss = judged(judge, images, digits, 0.9) + judged(judge, drawn.detach(), digits, 0);
       judge_loss.backward();
       judge_optimizer.step();
       generator_optimizer.zero_grad();
@@ -145,11 +148,11 @@ void train() {
                                              judge_loss.item<double>(), generator_loss.item<double>(), of_drawn.right));
     }
     torch::NoGradGuard no_grad;
-    const torch::Tensor asked = torch::arange(1000) % 10;
+    const torch::Tensor asked = torch::arange(1000, device) % 10;
     of_drawn = read(reader, draw(average, asked), asked);
     run.scalar("read as asked in percent", of_drawn.right, step);
     run.scalar("readability", of_drawn.score, step);
-    plot::write_png(run.path("samples.png"), plot::make_grid(draw(average, torch::arange(100) % 10) * 0.5 + 0.5, 10));
+    plot::write_png(run.path("samples.png"), plot::make_grid((draw(average, torch::arange(100, device) % 10) * 0.5 + 0.5).cpu(), 10));
   }
   progress.finish();
   run.draw("loss.svg", "losses", {"loss/judge", "loss/generator"});

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "examples/common/device.h"
 #include "examples/common/flags.h"
 #include "examples/common/run_folder.h"
 #include "examples/gpt/trainer.h"
@@ -28,7 +29,8 @@ ABSL_FLAG(int64_t, steps, 3600, "training steps");
 ABSL_FLAG(double, learning_rate, 2.5e-3, "the highest learning rate; a cosine lowers it to a tenth");
 ABSL_FLAG(int64_t, warmup, 100, "steps in which the learning rate rises to --learning_rate");
 ABSL_FLAG(std::string, dtype, "float32",
-          "what products are computed in: float32, or bf16 (autocast; weights stay float32)");
+          "what products are computed in: float32, or bf16 or fp16 (autocast; weights stay float32)");
+ABSL_FLAG(bool, cuda_graph, false, "capture a training step and replay it; on CUDA devices");
 ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while training");
 ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");
@@ -152,6 +154,14 @@ void write_sample(gpt::Gpt& model, uint64_t seed) {
   if (stop) std::printf("stopped\n");
 }
 
+gpt::Execution execution_from_flags() {
+  gpt::Execution execution{examples::device_from_flag(), absl::GetFlag(FLAGS_cuda_graph)};
+  if (execution.cuda_graph && !(execution.device.is_cuda() && examples::CapturedStep::is_available())) {
+    examples::fail("--cuda_graph needs --device=cuda");
+  }
+  return execution;
+}
+
 int sample(const std::string& checkpoint_path, const examples::CommandLine& line) {
   torch::serialize::Checkpoint stored, checkpoint;
   read_checkpoint_values(stored, checkpoint_path);
@@ -159,6 +169,7 @@ int sample(const std::string& checkpoint_path, const examples::CommandLine& line
   gpt::Gpt model(settings.model);
   checkpoint.model = model.ptr().get();
   load_checkpoint(checkpoint, checkpoint_path);
+  model->to(execution_from_flags().device);
   catch_signals();
   write_sample(model, line.given.count("seed") != 0 ? absl::GetFlag(FLAGS_seed) : settings.seed);
   return 0;
@@ -199,7 +210,8 @@ int run(const examples::CommandLine& line) {
   if (!out.empty() && examples::exists(files.folder)) folder.take(files.folder);
   const gpt::RunSettings settings = out.empty() ? settings_from_flags() : training_settings(files, line, resume);
   const gpt::Text text(read_text(line.repeated), settings.model.context);
-  gpt::Trainer trainer(settings, text);
+  const gpt::Execution execution = execution_from_flags();
+  gpt::Trainer trainer(settings, text, execution);
   if (resume) trainer.resume(files.checkpoint());
   if (out.empty()) {
     folder.make_new(examples::user_path("gpt-run"));
@@ -212,8 +224,9 @@ int run(const examples::CommandLine& line) {
 
   int64_t parameters = 0;
   for (const torch::Tensor& p : trainer.model()->parameters()) parameters += p.numel();
-  std::printf("%lld parameters, %lld bytes of text, %d threads, output in %s\n", static_cast<long long>(parameters),
-              static_cast<long long>(text.size()), torch::get_num_threads(), files.folder.c_str());
+  std::printf("%lld parameters, %lld bytes of text, %s, %d threads, output in %s\n",
+              static_cast<long long>(parameters), static_cast<long long>(text.size()), execution.device.str().c_str(),
+              torch::get_num_threads(), files.folder.c_str());
   if (resume) std::printf("resumed at step %lld\n", static_cast<long long>(trainer.step()));
   std::fflush(stdout);
 

@@ -90,7 +90,7 @@ torch::Tensor GptImpl::forward(const torch::Tensor& tokens) {
   const int64_t time = tokens.size(1);
   TORCH_CHECK(time <= options_.context, "Gpt: a sequence of ", time, " tokens is longer than the context of ",
               options_.context);
-  torch::Tensor positions = torch::arange(time, torch::kLong);
+  torch::Tensor positions = torch::arange(time, tokens.options());
   torch::Tensor x = dropout_->forward(token_embedding_->forward(tokens) + position_embedding_->forward(positions));
   for (const auto& block : *blocks_) x = block->as<Block>()->forward(x);
   return head_->forward(final_norm_->forward(x));
@@ -131,9 +131,10 @@ std::string generate(Gpt& model, const std::string& prompt, int64_t count, const
   std::string text = prompt.empty() ? std::string("\n") : prompt;
   const size_t start = prompt.empty() ? 1 : 0;
   const int64_t context = model->options().context;
+  const torch::Device device = model->parameters()[0].device();
   for (int64_t i = 0; i < count && !(settings.stop != nullptr && *settings.stop); ++i) {
     const size_t begin = text.size() > static_cast<size_t>(context) ? text.size() - static_cast<size_t>(context) : 0;
-    torch::Tensor logits = model->forward(as_tokens(text.substr(begin))).select(1, -1).squeeze(0);
+    torch::Tensor logits = model->forward(as_tokens(text.substr(begin)).to(device)).select(1, -1).squeeze(0);
     int64_t next;
     if (settings.temperature <= 0) {
       next = logits.argmax().item<int64_t>();

@@ -21,6 +21,7 @@ constexpr int64_t kValidationPieces = 256;        // while training
 constexpr int64_t kFinalValidationPieces = 4096;  // at the end
 constexpr int64_t kValidationBatch = 32;
 constexpr int64_t kChartPoints = 400;
+constexpr int64_t kStepsBeforeCapture = 3;
 
 // Shows every field of the settings with its name.
 template <typename Settings, typename Visitor>
@@ -94,6 +95,24 @@ std::vector<double> split(const std::string& text) {
   return out;
 }
 
+std::string to_hex(const torch::Tensor& bytes) {
+  std::string text;
+  for (int64_t i = 0; i < bytes.numel(); ++i) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", bytes.const_data_ptr<uint8_t>()[i]);
+    text += digits;
+  }
+  return text;
+}
+torch::Tensor from_hex(const std::string& text) {
+  torch::Tensor bytes = torch::empty({static_cast<int64_t>(text.size() / 2)}, torch::kByte);
+  for (int64_t i = 0; i < bytes.numel(); ++i) {
+    bytes.mutable_data_ptr<uint8_t>()[i] =
+        static_cast<uint8_t>(std::strtoul(text.substr(static_cast<size_t>(2 * i), 2).c_str(), nullptr, 16));
+  }
+  return bytes;
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -116,7 +135,8 @@ void check(const RunSettings& s) {
   within("steps", static_cast<double>(s.steps), 1, 1e12);
   within("learning_rate", s.optimizer.learning_rate, 1e-12, 10);
   within("warmup", static_cast<double>(s.warmup), 0, 1e12);
-  TORCH_CHECK_VALUE(s.dtype == "float32" || s.dtype == "bf16", "dtype=", s.dtype, " is neither float32 nor bf16");
+  TORCH_CHECK_VALUE(s.dtype == "float32" || s.dtype == "bf16" || s.dtype == "fp16", "dtype=", s.dtype,
+                    " is none of float32, bf16, fp16");
   TORCH_CHECK_VALUE(s.model.dropout >= 0 && s.model.dropout < 1, "dropout=", s.model.dropout, " is not at least 0 and below 1");
   TORCH_CHECK_VALUE(s.model.width % s.model.heads == 0, "heads=", s.model.heads, " does not divide width=", s.model.width);
 }
@@ -139,12 +159,30 @@ std::string fingerprint(const Text& text) {
   return out;
 }
 
-Trainer::Trainer(const RunSettings& settings, const Text& text)
+Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution& execution)
     : settings_(settings),
+      execution_(execution),
       text_(text),
-      model_((torch::manual_seed(settings.seed), settings.model)),
+      model_([&] {
+        torch::manual_seed(settings.seed);
+        Gpt model(settings.model);
+        model->to(execution.device);
+        return model;
+      }()),
       optimizer_(make_optimizer(model_, settings.optimizer)),
-      window_(std::max<int64_t>(1, settings.steps / kChartPoints)) {}
+      scaler_(execution.device.type(), /*init_scale=*/65536.0, /*growth_factor=*/2.0, /*backoff_factor=*/0.5,
+              /*growth_interval=*/2000, /*enabled=*/settings.dtype == "fp16"),
+      window_(std::max<int64_t>(1, settings.steps / kChartPoints)) {
+  const auto on_device = torch::TensorOptions(torch::kLong).device(execution.device);
+  tokens_ = torch::empty({settings.batch, settings.model.context}, on_device);
+  targets_ = torch::empty({settings.batch, settings.model.context}, on_device);
+  if (!execution.cuda_graph) return;
+  static_cast<torch::optim::AdamWOptions&>(optimizer_.defaults()).fused(true);
+  for (auto& group : optimizer_.param_groups()) {
+    auto& options = static_cast<torch::optim::AdamWOptions&>(group.options());
+    options.fused(true).capturable(true).tensor_lr(torch::full({}, options.lr(), on_device.dtype(torch::kFloat)));
+  }
+}
 
 void Trainer::resume(const std::string& path) {
   torch::serialize::Checkpoint checkpoint;
@@ -166,6 +204,13 @@ void Trainer::resume(const std::string& path) {
   checkpoint.optimizer = &optimizer_;
   checkpoint.generator = at::detail::getDefaultCPUGenerator();
   load_checkpoint(checkpoint, path);
+  for (const auto& [name, value] : checkpoint.values) {
+    if (name == "device_generator" && !execution_.device.is_cpu()) {
+      torch::Generator generator = at::globalContext().defaultGenerator(execution_.device);
+      generator.set_state(from_hex(value));
+    }
+    if (name == "loss_scale" && scaler_.is_enabled()) scaler_.update(std::strtod(value.c_str(), nullptr));
+  }
   step_ = checkpoint.step;
   training_ = std::move(training);
   validation_ = std::move(validation);
@@ -180,6 +225,11 @@ void Trainer::save(const Files& files) {
   checkpoint.generator = at::detail::getDefaultCPUGenerator();
   checkpoint.step = step_;
   checkpoint.values = to_values(settings_);
+  if (!execution_.device.is_cpu()) {
+    const torch::Tensor state = at::globalContext().defaultGenerator(execution_.device).get_state();
+    checkpoint.values.emplace_back("device_generator", to_hex(state));
+  }
+  if (scaler_.is_enabled()) checkpoint.values.emplace_back("loss_scale", exact(scaler_.get_scale()));
   checkpoint.values.emplace_back("text", fingerprint(text_));
   checkpoint.values.emplace_back("training_steps", join(training_.steps));
   checkpoint.values.emplace_back("training_losses", join(training_.losses));
@@ -199,9 +249,24 @@ void Trainer::draw(const Files& files) const {
   write_svg(files.chart(), chart);
 }
 
-torch::Tensor Trainer::loss(const Batch& batch) {
-  torch::autocast region(torch::kCPU, torch::kBFloat16, /*enabled=*/settings_.dtype == "bf16");
-  return model_->loss(batch.first, batch.second);
+torch::Tensor Trainer::loss(const torch::Tensor& tokens, const torch::Tensor& targets) {
+  torch::autocast region(execution_.device.type(), settings_.dtype == "fp16" ? torch::kHalf : torch::kBFloat16,
+                         /*enabled=*/settings_.dtype != "float32");
+  return model_->loss(tokens, targets);
+}
+
+// All of a step that a graph holds: nothing in it waits for the device.
+void Trainer::step_on_batch() {
+  step_loss_ = loss(tokens_, targets_);
+  optimizer_.zero_grad();
+  scaler_.scale(step_loss_).backward();
+  scaler_.unscale_(optimizer_);
+  const std::vector<torch::Tensor> parameters = model_->parameters();
+  std::vector<torch::Tensor> gradients;
+  for (const torch::Tensor& p : parameters) gradients.push_back(p.grad());
+  torch::nn::utils::clip_grads_with_norm_(parameters, settings_.clip, torch::nn::utils::get_total_norm(gradients));
+  scaler_.step(optimizer_);
+  scaler_.update();
 }
 
 double Trainer::train_step() {
@@ -209,13 +274,17 @@ double Trainer::train_step() {
                                        settings_.least_learning_rate);
   for (auto& group : optimizer_.param_groups()) group.options().set_lr(rate);
   const Batch batch = text_.training_batch(settings_.batch);
-  torch::Tensor loss = this->loss(batch);
-  optimizer_.zero_grad();
-  loss.backward();
-  torch::nn::utils::clip_grad_norm_(model_->parameters(), settings_.clip);
-  optimizer_.step();
+  tokens_.copy_(batch.first);
+  targets_.copy_(batch.second);
+  if (!execution_.cuda_graph || steps_run_ < kStepsBeforeCapture) {
+    step_on_batch();
+  } else {
+    if (captured_ == nullptr) captured_ = std::make_unique<examples::CapturedStep>([&] { step_on_batch(); });
+    captured_->replay();
+  }
+  ++steps_run_;
   ++step_;
-  return loss.item<double>();
+  return step_loss_.item<double>();
 }
 
 void Trainer::record(double loss) {
@@ -235,7 +304,7 @@ double Trainer::validation_loss(int64_t limit) {
   for (int64_t i = 0; i < pieces; i += kValidationBatch) {
     const int64_t end = std::min(pieces, i + kValidationBatch);
     const Batch batch = text_.validation_batch(i, end, limit);
-    sum += loss(batch).item<double>() * static_cast<double>(end - i);
+    sum += loss(batch.first.to(execution_.device), batch.second.to(execution_.device)).item<double>() * static_cast<double>(end - i);
   }
   model_->train();
   return sum / static_cast<double>(pieces);

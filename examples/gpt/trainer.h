@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "examples/common/captured_step.h"
 #include "examples/gpt/model.h"
 #include "examples/gpt/text.h"
 
@@ -23,7 +25,7 @@ struct RunSettings {
   double least_learning_rate = 1e-4;
   double clip = 1.0;
   uint64_t seed = 1337;
-  std::string dtype = "float32";  // or "bf16": mixed precision
+  std::string dtype = "float32";  // or "bf16", "fp16": mixed precision
 };
 
 // Throws c10::ValueError "NAME=VALUE is not within ..." for settings that make no sense.
@@ -34,6 +36,12 @@ std::vector<std::pair<std::string, std::string>> to_values(const RunSettings& se
 // Throws c10::Error where a value is missing, is no number or makes no sense.
 RunSettings from_values(const std::vector<std::pair<std::string, std::string>>& values);
 
+// Where a run computes.
+struct Execution {
+  torch::Device device = torch::kCPU;
+  bool cuda_graph = false;  // steps are captured after the first few, and replayed
+};
+
 struct Files {
   std::string folder;
   std::string checkpoint() const { return folder + "/checkpoint.safetensors"; }
@@ -43,7 +51,7 @@ struct Files {
 class Trainer {
  public:
   // Makes model and optimizer from the settings' seed.
-  Trainer(const RunSettings& settings, const Text& text);
+  Trainer(const RunSettings& settings, const Text& text, const Execution& execution = {});
 
   // Takes over the checkpoint's weights, optimizer, random state, step and losses. Throws c10::Error, with nothing changed,
   // where it is damaged, of another model or of another text.
@@ -63,17 +71,25 @@ class Trainer {
   int64_t step() const { return step_; }
 
  private:
-  torch::Tensor loss(const Batch& batch);
+  torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets);
+  void step_on_batch();
   double train_step();
   void record(double loss);
   void save(const Files& files);
   void draw(const Files& files) const;
 
   RunSettings settings_;
+  Execution execution_;
   const Text& text_;
   Gpt model_;
   torch::optim::AdamW optimizer_;
+  torch::amp::GradScaler scaler_;
   int64_t step_ = 0;
+
+  // What a step reads and writes, at the same place in each step.
+  torch::Tensor tokens_, targets_, step_loss_;
+  std::unique_ptr<examples::CapturedStep> captured_;
+  int64_t steps_run_ = 0;  // of this process
 
   // Mean training losses of `window` steps each, and the validation losses, for the chart.
   struct Curve {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "absl/flags/flag.h"
+#include "examples/common/device.h"
 #include "examples/common/flags.h"
 
 ABSL_FLAG(std::string, data, "mnist", "folder with the MNIST files");
@@ -24,7 +25,6 @@ ABSL_FLAG(int, epochs, 6, "passes over the training images");
 ABSL_FLAG(int, batch_size, 64, "images a step");
 ABSL_FLAG(double, learning_rate, 2e-3, "highest learning rate; it warms up and then falls to zero along a cosine");
 ABSL_FLAG(double, dropout, 0.25, "part of the hidden layer that training leaves out");
-ABSL_FLAG(std::string, device, "cpu", "where the net is: cpu, cuda:0, or the name of a device that is linked in");
 ABSL_FLAG(int, workers, 1, "threads that prepare batches");
 ABSL_FLAG(int, threads, 0, "threads that compute; 0: one a processor");
 ABSL_FLAG(int, seed, 1, "seed of the weights, the order and the dropout");
@@ -118,7 +118,7 @@ int run() {
   if (workers < 0) throw std::runtime_error("--workers must not be negative");
   if (threads < 0) throw std::runtime_error("--threads must not be negative");
   if (threads > 0) torch::set_num_threads(threads);
-  const torch::Device device(absl::GetFlag(FLAGS_device));
+  const torch::Device device = examples::device_from_flag();
   torch::manual_seed(static_cast<uint64_t>(absl::GetFlag(FLAGS_seed)));
 
   auto [train, test] = load(examples::user_path(absl::GetFlag(FLAGS_data)));

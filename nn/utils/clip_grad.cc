@@ -9,6 +9,7 @@
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "c10/core/grad_mode.h"
 
 namespace torch::nn::utils {
@@ -56,7 +57,12 @@ void clip_grads_with_norm_(const std::vector<at::Tensor>& parameters, double max
 }
 
 void clip_grads_with_norm_(const std::vector<at::Tensor>& parameters, double max_norm, const at::Tensor& total_norm) {
-  clip_grads_with_norm_(parameters, max_norm, at::item(total_norm).to<double>());
+  if (total_norm.is_cpu()) return clip_grads_with_norm_(parameters, max_norm, at::item(total_norm).to<double>());
+  c10::NoGradGuard no_grad;
+  const at::Tensor scale = at::clamp_max(at::mul(at::reciprocal(at::add(total_norm, 1e-6)), max_norm), 1.0);
+  for (at::Tensor& g : gradients(parameters)) {
+    at::mul_(g, g.device() == scale.device() ? scale : at::to(scale, scale.options().device(g.device()), false, false, std::nullopt));
+  }
 }
 
 double clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type,

@@ -16,6 +16,7 @@ at::Tensor get_total_norm(const std::vector<at::Tensor>& tensors, double norm_ty
 
 // Scales the gradients of the parameters by max_norm / (total_norm + 1e-6), in place, where that is below 1: what
 // clip_grad_norm_ does with a norm that is known already, such as one over several devices.
+// A norm on a device is not waited for, so that this can be captured into a graph, with get_total_norm().
 void clip_grads_with_norm_(const std::vector<at::Tensor>& parameters, double max_norm, const at::Tensor& total_norm);
 void clip_grads_with_norm_(const std::vector<at::Tensor>& parameters, double max_norm, double total_norm);
 

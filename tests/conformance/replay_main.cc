@@ -33,6 +33,7 @@
 #include <string>
 #include <vector>
 
+#include "aten/core/context.h"
 #include "c10/memory/allocator.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/testing/flags.h"
@@ -110,6 +111,10 @@ int run(const Arguments& arguments) {
   if (device->second != c10::kCPU) {
     if (c10::GetAllocator(device->second) == nullptr) throw BadSet("--device=" + arguments.device + ": this program is built without it");
     options.device = c10::Device(device->second, 0);
+    // What is recorded are the CPU's results, whose sums of 16-bit numbers are float32's.
+    at::globalContext().setAllowFP16ReductionCuBLAS(false);
+    at::globalContext().setAllowBF16ReductionCuBLAS(false);
+    at::globalContext().setAllowTF32CuDNN(false);  // the recorded results are those of float32
   }
   const auto& layers = layers::pass_through_names();
   if (!options.layer.empty() && std::find(layers.begin(), layers.end(), options.layer) == layers.end()) {

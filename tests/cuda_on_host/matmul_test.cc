@@ -37,6 +37,7 @@ namespace {
 
 using c10::cuda::testing::in_all_orders;
 using c10::cuda::testing::in_own_process;
+using matrix_testing::Arrangement;
 using matrix_testing::error_of;
 using matrix_testing::expect_same;
 using matrix_testing::random_tensor;
@@ -310,30 +311,42 @@ TEST(CudaMatmul, WorkspaceIsWhatTheEnvironmentSays) {
   });
 }
 
-// Sizes around a block's, every layout, sums that wrap.
+// Tiles, layouts and factors of integer products, against the CPU's, which wrap alike.
 TEST(CudaMatmul, IntegersAreThoseOfTheCpu) {
-  on_device([] {
+  c10::cuda::testing::in_all_orders([] {
+    const auto numbers = [](std::vector<int64_t> sizes, ScalarType dtype, Arrangement layout) {
+      return random_tensor(std::move(sizes), dtype, layout);
+    };
+    constexpr Arrangement kPlain = Arrangement::kContiguous, kTurned = Arrangement::kTransposed;
     for (const ScalarType dtype : {kByte, kChar, kShort, kInt, kLong}) {
-      for (const matrix_testing::Arrangement layout : matrix_testing::kLayouts) {
-        const Tensor a = random_tensor({2, 17, 33}, dtype, layout), b = random_tensor({2, 33, 5}, dtype, layout);
-        const Tensor add = random_tensor({17, 5}, dtype, layout), v = random_tensor({33}, dtype, layout);
-        const Tensor x = to_gpu(a), y = to_gpu(b), bias = to_gpu(add), w = to_gpu(v);
-        const auto one = [](const Tensor& t) { return at::select(t, 0, 1); };
-        expect_same(to_cpu(at::bmm(x, y)), at::bmm(a, b), c10::toString(dtype));
-        expect_same(to_cpu(at::mm(one(x), one(y))), at::mm(one(a), one(b)), c10::toString(dtype));
-        expect_same(to_cpu(at::addmm(bias, one(x), one(y), Scalar(3), Scalar(2))),
-                    at::addmm(add, one(a), one(b), Scalar(3), Scalar(2)), c10::toString(dtype));
-        expect_same(to_cpu(at::addmm(bias, one(x), one(y), Scalar(1.5), Scalar(0.6))),
-                    at::addmm(add, one(a), one(b), Scalar(1.5), Scalar(0.6)), c10::toString(dtype));
-        expect_same(to_cpu(at::mv(one(x), w)), at::mv(one(a), v), c10::toString(dtype));
-        expect_same(to_cpu(at::dot(w, w)), at::dot(v, v), c10::toString(dtype));
-      }
+      // 65 x 65 elements are four tiles, and a depth of 17 two steps.
+      const Tensor a = numbers({65, 17}, dtype, kPlain), b = numbers({17, 65}, dtype, kTurned);
+      const Tensor add = numbers({65, 65}, dtype, kTurned), row = numbers({65}, dtype, kPlain);
+      expect_same(to_cpu(at::mm(to_gpu(a), to_gpu(b))), at::mm(a, b), toString(dtype));
+      expect_same(to_cpu(at::addmm(to_gpu(add), to_gpu(a), to_gpu(b), 3, -100)), at::addmm(add, a, b, 3, -100),
+                  toString(dtype));
+      expect_same(to_cpu(at::addmm(to_gpu(row), to_gpu(a), to_gpu(b), 0, 7)), at::addmm(row, a, b, 0, 7),
+                  toString(dtype));
+      const Tensor three = at::expand(at::unsqueeze(a, 0), {3, 65, 17}), other = numbers({3, 17, 2}, dtype, kPlain);
+      expect_same(to_cpu(at::bmm(to_gpu(three), to_gpu(other))), at::bmm(three, other), toString(dtype));
+      const Tensor v = numbers({17}, dtype, kPlain);
+      expect_same(to_cpu(at::mv(to_gpu(a), to_gpu(v))), at::mv(a, v), toString(dtype));
+      expect_same(to_cpu(at::dot(to_gpu(v), to_gpu(v))), at::dot(v, v), toString(dtype));
+      Tensor in_place = to_gpu(add);
+      at::addmm_(in_place, to_gpu(a), to_gpu(b), -1, 2);
+      expect_same(to_cpu(in_place), at::addmm(add, a, b, -1, 2), toString(dtype));
     }
-    const Tensor large = at::full({20, 20}, Scalar(INT64_MAX), TensorOptions().dtype(kLong));
-    expect_same(to_cpu(at::mm(to_gpu(large), to_gpu(large))), at::mm(large, large), "wrapped");
-    const Tensor bits = at::ones({2, 2}, TensorOptions().device(kGpu).dtype(kBool));
-    EXPECT_NE(error_of([&] { at::mm(bits, bits); }).find("not implemented for 'Bool'"), std::string::npos);
-    EXPECT_THROW(at::mm(bits, bits), c10::NotImplementedError);
+    const Tensor truths = at::ones({2, 2}, TensorOptions().device(kGpu).dtype(kBool));
+    EXPECT_THROW(at::mm(truths, truths), c10::NotImplementedError);
+  });
+}
+
+// The library may add parts of other products in bfloat16, which gives 2.5 here.
+TEST(CudaMatmul, DotProductsAreSummedInFloat) {
+  in_own_process([] {
+    const Tensor a = at::testing::tensor_of({-8.5, -1.765625, -4.3125, -2.40625, -7.9375}, {5}, kBFloat16),
+                 b = at::testing::tensor_of({3.609375, -8.0625, -0.57421875, 3.125, -3.03125}, {5}, kBFloat16);
+    EXPECT_EQ(at::testing::values(at::dot(to_gpu(a), to_gpu(b))), (std::vector<double>{2.578125}));
   });
 }
 
@@ -458,8 +471,9 @@ TEST(CudaMatmul, ProductsOfIntegersAndEighths) {
     }
     for (const int64_t size : {16, 32, 7}) {
       for (const ScalarType type : {kFloat, kBFloat16, kHalf, kFloat8_e4m3fn}) {
-        for (const bool lines : {false, true}) {
-          const Tensor a = at::to(random_tensor({5, size}), kFloat8_e4m3fn),
+        for (const auto& [lines, left_type] : {std::pair{false, kFloat8_e4m3fn}, std::pair{true, kFloat8_e4m3fn},
+                                               std::pair{false, kFloat8_e5m2}, std::pair{true, kFloat8_e5m2}}) {
+          const Tensor a = at::to(random_tensor({5, size}), left_type),
                        b = at::to(at::t(random_tensor({size, size})), kFloat8_e5m2);
           const Tensor left = lines ? at::add(random_tensor({5, 1}), 2) : at::full({}, 0.5),
                        right = lines ? at::add(random_tensor({1, size}), 2) : at::full({}, 3.0);

@@ -148,7 +148,7 @@ void choose_arithmetic(const Product& p, Problem& q) {
   };
   const cublasComputeType_t single = context.allowTF32CuBLAS() ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   // Whether sums in parts may be added in the type of the result.
-  const bool reduces = (q.d.type != ScalarType::Half || context.allowFP16ReductionCuBLAS()) &&
+  const bool reduces = !p.wide_parts && (q.d.type != ScalarType::Half || context.allowFP16ReductionCuBLAS()) &&
                        (q.d.type != ScalarType::BFloat16 || context.allowBF16ReductionCuBLAS());
   q.reductions = reduces ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   switch (p.type) {

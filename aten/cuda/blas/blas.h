@@ -50,6 +50,8 @@ struct Product {
   const void *scale_a = nullptr, *scale_b = nullptr;
   bool scale_lines = false;
   bool fast_accumulation = false;
+  /// Sums made in parts are not added in a 16-bit type of the result, whatever the context allows.
+  bool wide_parts = false;
 };
 
 /// Whether matrices of these sizes and strides are taken: rows or columns that lie without gaps between their elements,

@@ -4,6 +4,7 @@
 #include <cub/device/device_select.cuh>
 
 #include "aten/cuda/cub.h"
+#include "c10/cuda/launch.h"
 
 namespace at::cuda::cub {
 namespace {
@@ -26,15 +27,18 @@ cudaError_t scan(void* scratch, size_t& scratch_bytes, Elements elements, int64_
 
 cudaError_t sum_scan(void* scratch, size_t& scratch_bytes, const uint8_t* elements, int64_t* sums, int64_t n,
                      bool inclusive, cudaStream_t stream) {
+  c10::cuda::register_kernels();
   return scan(scratch, scratch_bytes, thrust::make_transform_iterator(elements, Widen{}), sums, n, inclusive, stream);
 }
 cudaError_t sum_scan(void* scratch, size_t& scratch_bytes, const int64_t* elements, int64_t* sums, int64_t n,
                      bool inclusive, cudaStream_t stream) {
+  c10::cuda::register_kernels();
   return scan(scratch, scratch_bytes, elements, sums, n, inclusive, stream);
 }
 
 cudaError_t select_flagged(void* scratch, size_t& scratch_bytes, const uint8_t* flags, int64_t* selected,
                            int64_t* count, int64_t n, cudaStream_t stream) {
+  c10::cuda::register_kernels();
   return ::cub::DeviceSelect::Flagged(scratch, scratch_bytes, thrust::counting_iterator<int64_t>(0),
                                       thrust::make_transform_iterator(flags, IsSet{}), selected, count, n, stream);
 }

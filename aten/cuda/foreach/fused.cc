@@ -21,7 +21,7 @@ using cuda::kStepChunk;
 using cuda::kStepOperands;
 using cuda::kStepTensors;
 using cuda::StepCall;
-using cuda::StepKind;
+using cuda::StepLauncher;
 using cuda::StepNumber;
 using cuda::StepOptions;
 using foreach::StateList;
@@ -65,27 +65,57 @@ class Runs {
   std::vector<Copy> copies_;
 };
 
+// Launches on all tensors, those of one dtype together; fill(i, entry) says what a tensor's entry is but for its size.
+template <class Fill>
+void launch_on_all(const char* op, StepLauncher launch, const StepOptions& options, TensorList tensors, Fill&& fill) {
+  for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double, ScalarType::Half, ScalarType::BFloat16}) {
+    StepCall call;
+    call.options = options;
+    call.tensors = 0;
+    call.first_block[0] = 0;
+    const auto flush = [&] {
+      if (call.tensors > 0) launch(dtype, op, call);
+      call.tensors = 0;
+    };
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor& t = tensors[i];
+      if (toRealValueType(t.scalar_type()) != dtype || t.numel() == 0) continue;
+      StepCall::Entry& entry = call.entries[call.tensors];
+      entry = {};
+      fill(i, entry);
+      entry.numel = t.numel() * (t.is_complex() ? 2 : 1);
+      const int64_t blocks = (entry.numel - 1) / kStepChunk + 1;
+      TORCH_CHECK(blocks < (int64_t{1} << 30), op, "(): a tensor of ", entry.numel, " elements is too large");
+      call.first_block[call.tensors + 1] = call.first_block[call.tensors] + static_cast<uint32_t>(blocks);
+      if (++call.tensors == kStepTensors || call.first_block[call.tensors] > 1u << 30) flush();
+    }
+    flush();
+  }
+}
+
+void check_devices(const char* op, const char* what, TensorList tensors, Device device) {
+  for (const Tensor& t : tensors) {
+    TORCH_CHECK(t.device() == device, op, "(): expected all ", what, " on ", device, ", but got one on ", t.device());
+  }
+}
+
 struct Lists {
   TensorList self, grads;
   std::array<StateList, 3> states;
   const TensorList* counts;  // null: there are none
 };
 
-void run_step(const char* op, StepKind kind, const Lists& lists, StepOptions options,
+void run_step(const char* op, StepLauncher launch, const Lists& lists, StepOptions options,
               const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
   const TensorList self = lists.self;
-  foreach
-    ::check_step(op, self, lists.grads, {lists.states[0], lists.states[1], lists.states[2]});
+  foreach::check_step(op, self, lists.grads, {lists.states[0], lists.states[1], lists.states[2]});
   if (lists.counts != nullptr) {
     TORCH_CHECK(lists.counts->size() == self.size(), op, "(): expected ", self.size(),
                 " tensors in state_steps, but got ", lists.counts->size());
   }
   if (self.empty()) return;
   const Device device = self[0].device();
-  for (const Tensor& param : self) {
-    TORCH_CHECK(param.device() == device, op, "(): expected all parameters on ", device, ", but got one on ",
-                param.device());
-  }
+  check_devices(op, "parameters", self, device);
   std::vector<StepNumber> counts(self.size());
   for (size_t i = 0; lists.counts != nullptr && i < self.size(); ++i) {
     counts[i] = number(op, "state_steps", (*lists.counts)[i], device);
@@ -95,35 +125,16 @@ void run_step(const char* op, StepKind kind, const Lists& lists, StepOptions opt
   if (found_inf.has_value() && found_inf->defined()) options.found_inf = number(op, "found_inf", *found_inf, device);
 
   Runs runs;
-  for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double, ScalarType::Half, ScalarType::BFloat16}) {
-    StepCall call;
-    call.options = options;
-    call.tensors = 0;
-    call.first_block[0] = 0;
-    const auto flush = [&] {
-      if (call.tensors > 0) cuda::launch_step(kind, dtype, op, call);
-      call.tensors = 0;
-    };
-    for (size_t i = 0; i < self.size(); ++i) {
-      const Tensor& param = self[i];
-      if (toRealValueType(param.scalar_type()) != dtype || param.numel() == 0) continue;
-      StepCall::Entry& entry = call.entries[call.tensors];
-      entry = {};
-      entry.data[0] = runs.of(param, param, true);
-      entry.data[1] = runs.of(lists.grads[i], param, options.scaled);
-      for (size_t k = 0; k < lists.states.size(); ++k) {
-        const StateList& state = lists.states[k];
-        if (state.used) entry.data[2 + k] = runs.of(state.tensors[i], param, true);
-      }
-      entry.numel = param.numel() * (param.is_complex() ? 2 : 1);
-      entry.count = counts[i];
-      const int64_t blocks = (entry.numel - 1) / kStepChunk + 1;
-      TORCH_CHECK(blocks < (int64_t{1} << 30), op, "(): a parameter of ", entry.numel, " elements is too large");
-      call.first_block[call.tensors + 1] = call.first_block[call.tensors] + static_cast<uint32_t>(blocks);
-      if (++call.tensors == kStepTensors || call.first_block[call.tensors] > 1u << 30) flush();
+  launch_on_all(op, launch, options, self, [&](size_t i, StepCall::Entry& entry) {
+    const Tensor& param = self[i];
+    entry.data[0] = runs.of(param, param, true);
+    entry.data[1] = runs.of(lists.grads[i], param, options.scaled);
+    for (size_t k = 0; k < lists.states.size(); ++k) {
+      const StateList& state = lists.states[k];
+      if (state.used) entry.data[2 + k] = runs.of(state.tensors[i], param, true);
     }
-    flush();
-  }
+    entry.count = counts[i];
+  });
   runs.write_back();
 }
 
@@ -144,7 +155,7 @@ void adam(const char* op, bool decoupled, TensorList self, TensorList grads, Ten
   options.eps = eps;
   options.weight_decay = weight_decay;
   run_step(
-      op, StepKind::kAdam,
+      op, cuda::launch_adam,
       {self,
        grads,
        {StateList{"exp_avgs", exp_avgs}, {"exp_avg_sqs", exp_avg_sqs}, {"max_exp_avg_sqs", max_exp_avg_sqs, amsgrad}},
@@ -166,7 +177,7 @@ void sgd(TensorList self, TensorList grads, TensorList momentum_buffer_list, dou
   options.beta1 = momentum;
   options.beta2 = dampening;
   options.weight_decay = weight_decay;
-  run_step("_fused_sgd_", StepKind::kSgd,
+  run_step("_fused_sgd_", cuda::launch_sgd,
            {self,
             grads,
             {StateList{"momentum_buffer_list", momentum_buffer_list, momentum != 0}, unused(), unused()},
@@ -183,7 +194,7 @@ void adagrad(TensorList self, TensorList grads, TensorList state_sums, TensorLis
   options.beta2 = lr_decay;
   options.eps = eps;
   options.weight_decay = weight_decay;
-  run_step("_fused_adagrad_", StepKind::kAdagrad,
+  run_step("_fused_adagrad_", cuda::launch_adagrad,
            {self, grads, {StateList{"state_sums", state_sums}, unused(), unused()}, &state_steps}, options, grad_scale,
            found_inf);
 }
@@ -244,6 +255,32 @@ void _fused_adagrad_tensor_lr_cuda(TensorList self, TensorList grads, TensorList
                                    const std::optional<Tensor>& grad_scale, const std::optional<Tensor>& found_inf) {
   adagrad(self, grads, state_sums, state_steps, rate("_fused_adagrad_", self, lr), lr_decay, weight_decay, eps,
           maximize, grad_scale, found_inf);
+}
+
+void _amp_foreach_non_finite_check_and_unscale_cuda(TensorList self, Tensor& found_inf, const Tensor& inv_scale) {
+  constexpr const char* kOp = "_amp_foreach_non_finite_check_and_unscale_";
+  foreach::check_scaled_gradients(self, found_inf, inv_scale);
+  check_devices(kOp, "gradients", self, found_inf.device());
+  StepOptions options;
+  options.lr = number(kOp, "inv_scale", inv_scale, found_inf.device());
+  options.non_finite = found_inf.mutable_data_ptr<float>();
+  Runs runs;
+  launch_on_all(kOp, cuda::launch_unscale, options, self,
+                [&](size_t i, StepCall::Entry& entry) { entry.data[0] = runs.of(self[i], self[i], true); });
+  runs.write_back();
+}
+
+Tensor& _amp_update_scale_cuda_(Tensor& self, Tensor& growth_tracker, const Tensor& found_inf,
+                                double scale_growth_factor, double scale_backoff_factor, int64_t growth_interval) {
+  foreach::check_scale(self, growth_tracker, found_inf);
+  for (const Tensor& t : {growth_tracker, found_inf}) {
+    TORCH_CHECK(t.device() == self.device(), "_amp_update_scale_(): expected all tensors on ", self.device(),
+                ", but got one on ", t.device());
+  }
+  cuda::launch_update_scale(self.mutable_data_ptr<float>(), growth_tracker.mutable_data_ptr<int32_t>(),
+                            found_inf.const_data_ptr<float>(), scale_growth_factor, scale_backoff_factor,
+                            growth_interval);
+  return self;
 }
 
 }  // namespace at::native

@@ -82,35 +82,18 @@ void launch_lists(const char* name, ScalarType dtype, const ListCall& call) {
 
 }  // namespace
 
-void add_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Add>("add", dtype, call);
-}
-void add_scaled_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<AddScaled>("add_scaled", dtype, call);
-}
-void sub_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Sub>("sub", dtype, call);
-}
-void mul_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Mul>("mul", dtype, call);
-}
-void div_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Div>("div", dtype, call);
-}
-void addcmul_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Addcmul>("addcmul", dtype, call);
-}
-void addcdiv_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Addcdiv>("addcdiv", dtype, call);
-}
-void lerp_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Lerp>("lerp", dtype, call);
-}
-void lerp_scalar_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<LerpScalar>("lerp_scalar", dtype, call);
-}
-void sqrt_lists(ScalarType dtype, const ListCall& call) {
-  launch_lists<Sqrt>("sqrt", dtype, call);
-}
+#define AT_CUDA_LIST_OP(name, Fn) \
+  KD_CUDA_IF_HAS(name, void name##_lists(ScalarType dtype, const ListCall& call) { launch_lists<Fn>(#name, dtype, call); })
+
+AT_CUDA_LIST_OP(add, Add)
+AT_CUDA_LIST_OP(add_scaled, AddScaled)
+AT_CUDA_LIST_OP(sub, Sub)
+AT_CUDA_LIST_OP(mul, Mul)
+AT_CUDA_LIST_OP(div, Div)
+AT_CUDA_LIST_OP(addcmul, Addcmul)
+AT_CUDA_LIST_OP(addcdiv, Addcdiv)
+AT_CUDA_LIST_OP(lerp, Lerp)
+AT_CUDA_LIST_OP(lerp_scalar, LerpScalar)
+AT_CUDA_LIST_OP(sqrt, Sqrt)
 
 }  // namespace at::cuda

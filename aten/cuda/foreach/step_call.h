@@ -28,6 +28,7 @@ struct StepOptions {
   double beta2 = 0;  // sgd: dampening; adagrad: lr_decay
   double eps = 0;
   double weight_decay = 0;
+  float* non_finite = nullptr;  // unscaling: becomes 1 where an element is not finite
 };
 
 inline constexpr int kStepOperands = 5;
@@ -47,9 +48,16 @@ struct StepCall {
   Entry entries[kStepTensors];
 };
 
-enum class StepKind { kSgd, kAdam, kAdagrad };
-
 /// Launches on all entries; `dtype`: of their elements, Float, Double, Half or BFloat16.
-void launch_step(StepKind kind, c10::ScalarType dtype, const char* name, const StepCall& call);
+using StepLauncher = void (*)(c10::ScalarType dtype, const char* name, const StepCall& call);
+void launch_sgd(c10::ScalarType dtype, const char* name, const StepCall& call);
+void launch_adam(c10::ScalarType dtype, const char* name, const StepCall& call);
+void launch_adagrad(c10::ScalarType dtype, const char* name, const StepCall& call);
+/// The first operand times lr.
+void launch_unscale(c10::ScalarType dtype, const char* name, const StepCall& call);
+
+/// at::_amp_update_scale_, on the device.
+void launch_update_scale(float* scale, int32_t* growth_tracker, const float* found_inf, double growth_factor,
+                         double backoff_factor, int64_t growth_interval);
 
 }  // namespace at::cuda

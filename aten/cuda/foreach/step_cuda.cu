@@ -1,4 +1,6 @@
 // Optimizer steps over lists of parameters (aten/cpu/optimizer/optimizer_step.h has the formulas).
+#include <limits>
+
 #include "aten/cuda/convert.cuh"
 #include "aten/cuda/foreach/step_call.h"
 #include "c10/cuda/launch.h"
@@ -95,6 +97,33 @@ struct Adagrad {
   }
 };
 
+template <class T>
+struct Unscale {
+  static constexpr int kOperands = 1;
+  T factor;
+  float* non_finite;
+  KD_DEVICE Unscale(const StepOptions& o, const StepCall::Entry&)
+      : factor(static_cast<T>(number_of(o.lr))), non_finite(o.non_finite) {}
+  __device__ void run(T (&x)[kOperands]) const {
+    if (!(::fabs(x[0]) < std::numeric_limits<T>::infinity())) atomicExch(non_finite, 1.0f);
+    x[0] *= factor;
+  }
+};
+
+__global__ void update_scale(float* scale, int32_t* growth_tracker, const float* found_inf, double growth_factor,
+                             double backoff_factor, int64_t growth_interval) {
+  if (*found_inf != 0) {
+    *scale = static_cast<float>(*scale * backoff_factor);
+    *growth_tracker = 0;
+    return;
+  }
+  const int32_t successes = *growth_tracker + 1;
+  *growth_tracker = successes == growth_interval ? 0 : successes;
+  if (successes != growth_interval) return;
+  const auto grown = static_cast<float>(*scale * growth_factor);
+  if (::fabs(grown) < std::numeric_limits<float>::infinity()) *scale = grown;
+}
+
 // A block steps one chunk of one tensor, several elements of 16 bytes together at a time where the addresses allow it.
 template <template <class> class Step, class Stored>
 __global__ void __launch_bounds__(kThreads) step_tensors(const __grid_constant__ StepCall call) {
@@ -136,7 +165,9 @@ __global__ void __launch_bounds__(kThreads) step_tensors(const __grid_constant__
       T x[kOperands];
 #pragma unroll
       for (int k = 0; k < kOperands; ++k) x[k] = p[k] != nullptr ? convert<T>(loaded[k].v[lane]) : T(0);
-      if (call.options.scaled) loaded[1].v[lane] = convert<Stored>(x[1] /= scale);
+      if constexpr (kOperands > 1) {
+        if (call.options.scaled) loaded[1].v[lane] = convert<Stored>(x[1] /= scale);
+      }
       step.run(x);
 #pragma unroll
       for (int k = 0; k < kOperands; ++k) {
@@ -152,7 +183,9 @@ __global__ void __launch_bounds__(kThreads) step_tensors(const __grid_constant__
     T x[kOperands];
 #pragma unroll
     for (int k = 0; k < kOperands; ++k) x[k] = p[k] != nullptr ? convert<T>(p[k][i]) : T(0);
-    if (call.options.scaled) p[1][i] = convert<Stored>(x[1] /= scale);
+    if constexpr (kOperands > 1) {
+      if (call.options.scaled) p[1][i] = convert<Stored>(x[1] /= scale);
+    }
     step.run(x);
 #pragma unroll
     for (int k = 0; k < kOperands; ++k) {
@@ -179,15 +212,33 @@ void launch(ScalarType dtype, const char* name, const StepCall& call) {
 
 }  // namespace
 
-void launch_step(StepKind kind, ScalarType dtype, const char* name, const StepCall& call) {
-  switch (kind) {
-    case StepKind::kSgd:
-      return launch<Sgd>(dtype, name, call);
-    case StepKind::kAdam:
-      return launch<Adam>(dtype, name, call);
-    case StepKind::kAdagrad:
-      return launch<Adagrad>(dtype, name, call);
-  }
+#if KD_CUDA_HAS(sgd)
+void launch_sgd(ScalarType dtype, const char* name, const StepCall& call) {
+  launch<Sgd>(dtype, name, call);
 }
+#endif
+#if KD_CUDA_HAS(adam)
+void launch_adam(ScalarType dtype, const char* name, const StepCall& call) {
+  launch<Adam>(dtype, name, call);
+}
+#endif
+#if KD_CUDA_HAS(unscale)
+void launch_unscale(ScalarType dtype, const char* name, const StepCall& call) {
+  launch<Unscale>(dtype, name, call);
+}
+#endif
+#if KD_CUDA_HAS(update_scale)
+void launch_update_scale(float* scale, int32_t* growth_tracker, const float* found_inf, double growth_factor,
+                         double backoff_factor, int64_t growth_interval) {
+  c10::cuda::launch_or_throw("update_scale", update_scale,
+                             {.grid = 1, .block = 1, .stream = c10::cuda::getCurrentCUDAStream()}, scale,
+                             growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval);
+}
+#endif
+#if KD_CUDA_HAS(adagrad)
+void launch_adagrad(ScalarType dtype, const char* name, const StepCall& call) {
+  launch<Adagrad>(dtype, name, call);
+}
+#endif
 
 }  // namespace at::cuda

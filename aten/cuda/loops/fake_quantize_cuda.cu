@@ -36,8 +36,23 @@ struct FakeQuantizeMask {
   }
 };
 
+// What a scale's gradient gets from x: of x, its gradient, scale and whole zero point.
+struct FakeQuantizeOfScale {
+  static constexpr int kInputs = 4;
+  template <class T>
+  static KD_DEVICE T run(const T* in, const T* p) {
+    const T steps = product(in[0], static_cast<T>(1.0f / static_cast<float>(in[2])));
+    const T own = static_cast<T>(::rint(steps)) + in[3];
+    const T above = own > p[0] ? own : p[0], distance = (above < p[1] ? above : p[1]) - in[3];
+    if (!(own >= p[0] && own <= p[1])) return product(in[1], distance);
+    const T error = product(product(distance, in[2]) - in[0], static_cast<T>(1.0f / static_cast<float>(in[2])));
+    return product(in[1], error);
+  }
+};
+
 }  // namespace
 
+constinit const ElementKernels kFakeQuantizeOfScaleKernels = floating_kernels<FakeQuantizeOfScale>();
 constinit const ElementKernels kFakeQuantizeKernels = floating_kernels<FakeQuantize>();
 constinit const ElementKernels kFakeQuantizeMaskKernels = floating_kernels<FakeQuantizeMask>();
 

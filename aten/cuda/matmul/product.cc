@@ -1,10 +1,8 @@
 #include "aten/cuda/matmul/product.h"
 
-#include <algorithm>
-
 #include "aten/core/empty.h"
 #include "aten/core/view.h"
-#include "aten/cuda/matmul/integer_call.h"
+#include "aten/cuda/matmul/integer.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -51,31 +49,23 @@ bool is_row(const Tensor& add) {
   return repeats(rank - 2) && (rank == 2 || repeats(0)) && (add.size(rank - 1) == 1 || add.stride(rank - 1) == 1);
 }
 
-// The same for integers. A grid has at most 65,535 layers, and as many squares of 16 rows: the rest goes in more
-// launches.
-void integer_product(const Tensor& a, const Tensor& b, const Tensor* addend, const Scalar& beta, const Scalar& alpha,
-                     Tensor& out) {
-  constexpr int64_t kMost = 65535, kRows = kMost * 16;
-  const int64_t rank = out.dim(), rows = out.size(rank - 2), columns = out.size(rank - 1);
-  const int64_t batches = rank == 3 ? out.size(0) : 1, together = rows > kRows ? 1 : std::min(kMost, batches);
-  const Tensor result = empty_contiguous(out.sizes(), out.scalar_type(), out.device());
-  const auto item = static_cast<int64_t>(out.itemsize());
-  // The matrices from one on, from a row on.
-  const auto part = [&](const Tensor& t, int64_t batch, int64_t row) {
-    IntegerMatrices m{nullptr, t.stride(rank - 2), t.stride(rank - 1), rank == 3 ? t.stride(0) : 0};
-    m.data = static_cast<const char*>(t.const_data_ptr()) + (batch * m.batch + row * m.row) * item;
-    return m;
-  };
-  for (int64_t batch = 0; batch < batches; batch += together) {
-    for (int64_t row = 0; row < rows; row += kRows) {
-      launch_integer_product({out.scalar_type(), std::min(together, batches - batch), std::min(kRows, rows - row),
-                              columns, a.size(rank - 1), part(a, batch, row), part(b, batch, 0),
-                              static_cast<char*>(result.mutable_data_ptr()) + (batch * rows + row) * columns * item});
-    }
-  }
-  Tensor sum = is_one(alpha) ? result : at::mul(result, alpha);
-  if (addend != nullptr) sum = at::add(sum, is_one(beta) ? *addend : at::mul(*addend, beta));
-  at::copy_(out, sum, false);
+IntegerOperand integer_operand(const Tensor& t) {
+  const blas::Operand o = operand_of(t);
+  return {const_cast<void*>(o.data), o.row, o.column, o.batch};
+}
+
+void integer_product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+                     const Scalar& alpha, const Tensor& out) {
+  const int64_t rank = out.dim();
+  IntegerProduct p{};
+  p.name = name;
+  p.dtype = out.scalar_type();
+  p.batches = rank == 3 ? out.size(0) : 1;
+  p.m = out.size(rank - 2), p.n = out.size(rank - 1), p.k = a.size(rank - 1);
+  p.a = integer_operand(a), p.b = integer_operand(b), p.out = integer_operand(out);
+  if (add != nullptr) p.add = integer_operand(*add);
+  p.alpha = alpha.toLong(), p.beta = beta.toLong();
+  multiply_integers(p);
 }
 
 }  // namespace
@@ -89,14 +79,12 @@ Tensor taken(const Tensor& t) {
   return lies_in(t) ? t : at::contiguous(t, MemoryFormat::Contiguous);
 }
 
-void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& given_beta,
-             const Scalar& given_alpha, Tensor& out, blas::Activation activation) {
+namespace {
+void product_of(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+                const Scalar& alpha, Tensor& out, blas::Activation activation, bool wide_parts) {
   const ScalarType dtype = out.scalar_type();
-  const bool whole = dtype == kByte || dtype == kChar || dtype == kShort || dtype == kInt || dtype == kLong;
-  // Factors of integers lose what is behind the point, as on the CPU.
-  const Scalar beta = whole ? Scalar(given_beta.toLong()) : given_beta;
-  const Scalar alpha = whole ? Scalar(given_alpha.toLong()) : given_alpha;
-  TORCH_CHECK_NOT_IMPLEMENTED(whole || isFloatingType(dtype) || isComplexType(dtype), "\"", name,
+  const bool integers = isIntegralType(dtype, /*includeBool=*/false);
+  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(dtype) || isComplexType(dtype) || integers, "\"", name,
                               "\" not implemented for '", toString(dtype), "'");
   if (out.numel() == 0) return;
   const int64_t rank = out.dim();
@@ -107,21 +95,23 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
     write_addend(adds ? &addend : nullptr, beta, out);
     return activate(out, activation);
   }
-  if (whole) {
-    integer_product(a, b, adds ? &addend : nullptr, beta, alpha, out);
+  if (integers) {
+    integer_product(name, a, b, adds ? &addend : nullptr, beta, alpha, out);
     return activate(out, activation);
   }
   Tensor result = lies_in(out) ? out : empty_contiguous(out.sizes(), dtype, out.device());
   const Tensor left = taken(a), right = taken(b);
   blas::Product p;
   p.name = name;
-  p.type = dtype;
+  p.type = a.scalar_type();
+  p.out_type = dtype;
   p.batches = rank == 3 ? out.size(0) : 1;
   p.m = out.size(rank - 2), p.n = out.size(rank - 1), p.k = a.size(rank - 1);
   p.a = operand_of(left), p.b = operand_of(right), p.out = operand_of(result);
   p.alpha = alpha.toComplexDouble(), p.beta = beta.toComplexDouble();
   // First with all of it in the library's own last step; where it has none such, in steps of ours.
   p.activation = activation;
+  p.wide_parts = wide_parts;
   bool done = false;
   if (adds && is_one(beta) && is_row(addend) && !is_same_memory(addend, result)) {
     p.bias = addend.const_data_ptr();
@@ -142,6 +132,17 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
     activate(result, activation);
   }
   if (!result.is_same(out)) at::copy_(out, result, false);
+}
+
+}  // namespace
+
+void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
+             const Scalar& alpha, Tensor& out, blas::Activation activation) {
+  product_of(name, a, b, add, beta, alpha, out, activation, false);
+}
+
+void dot_product(const char* name, const Tensor& a, const Tensor& b, Tensor& out) {
+  product_of(name, a, b, nullptr, 0, 1, out, blas::Activation::kNone, true);
 }
 
 }  // namespace at::cuda

@@ -20,7 +20,7 @@ Tensor row(const Tensor& v) {
 
 void dot_product(const char* name, const Tensor& a, const Tensor& b, Tensor& out) {
   Tensor result = make_view(out, {1, 1}, {1, 1}, out.storage_offset());
-  cuda::product(name, row(a), column(b), result);
+  cuda::dot_product(name, row(a), column(b), result);
 }
 
 Tensor as(const Tensor& t, ScalarType dtype) {

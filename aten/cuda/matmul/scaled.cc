@@ -60,12 +60,33 @@ cuda::blas::Product product_of(const char* name, const Tensor& a, const Tensor& 
   return p;
 }
 
+// out = value + bias, times the result's factor where `out` is of 8 bits: in steps of ours.
+void finish_scaled(Tensor value, const std::optional<Tensor>& bias, const std::optional<Tensor>& scale_result,
+                   Tensor& out) {
+  const ScalarType computed = value.scalar_type();
+  if (is_given(bias)) value = at::add(value, at::to(at::reshape(*bias, {out.size(1)}), computed));
+  if (is_given(scale_result) && isFloat8Type(out.scalar_type()))
+    value = at::mul(value, at::to(at::reshape(*scale_result, IntArrayRef()), computed));
+  at::copy_(out, value, false);
+}
+
+// For pairs of 8-bit types that the library does not take.
+void scaled_product_in_float(const char* name, const Tensor& self, const Tensor& mat2, const Tensor& scale_a,
+                             const Tensor& scale_b, const std::optional<Tensor>& bias,
+                             const std::optional<Tensor>& scale_result, Tensor& out) {
+  Tensor sums = empty_contiguous(out.sizes(), ScalarType::Float, out.device());
+  cuda::product(name, at::to(self, ScalarType::Float), at::to(mat2, ScalarType::Float), sums);
+  at::mul_(sums, at::reshape(scale_a, {-1, 1}));
+  at::mul_(sums, at::reshape(scale_b, {1, -1}));
+  finish_scaled(sums, bias, scale_result, out);
+}
+
 void scaled_product(const char* name, const Tensor& self, const Tensor& mat2, const Tensor& scale_a,
                     const Tensor& scale_b, const std::optional<Tensor>& bias, const std::optional<Tensor>& scale_result,
                     bool fast_accumulation, Tensor& out) {
-  TORCH_CHECK(self.scalar_type() != ScalarType::Float8_e5m2 || mat2.scalar_type() != ScalarType::Float8_e5m2,
-              "Multiplication of two Float8_e5m2 matrices is not supported");
   if (out.numel() == 0) return;
+  if (self.scalar_type() == ScalarType::Float8_e5m2 && mat2.scalar_type() == ScalarType::Float8_e5m2)
+    return scaled_product_in_float(name, self, mat2, scale_a, scale_b, bias, scale_result, out);
   const int64_t rows = self.size(0), columns = mat2.size(1);
   const int64_t width = rounded_up(columns, kFloat8Unit), depth = rounded_up(self.size(1), kFloat8Unit);
   const ScalarType dtype = out.scalar_type();
@@ -95,12 +116,7 @@ void scaled_product(const char* name, const Tensor& self, const Tensor& mat2, co
     cuda::blas::multiply(p);
   }
   if (in_place) return;
-  // In steps of ours what the library does not do in one.
-  Tensor value = corner(result, out.sizes());
-  if (is_given(bias) && !direct) value = at::add(value, at::to(at::reshape(*bias, {columns}), computed));
-  if (is_given(scale_result) && isFloat8Type(dtype))
-    value = at::mul(value, at::to(at::reshape(*scale_result, IntArrayRef()), computed));
-  at::copy_(out, value, false);
+  finish_scaled(corner(result, out.sizes()), direct ? std::nullopt : bias, scale_result, out);
 }
 
 }  // namespace

@@ -44,12 +44,16 @@ using ArgMin = Arg<T, false>;
 
 namespace reductions {
 
+#if KD_CUDA_HAS(argmax)
 ReduceLaunchers argmax(ScalarType dtype, const ReduceParams&) {
   return launchers_of_real<ArgMax>(dtype);
 }
+#endif
+#if KD_CUDA_HAS(argmin)
 ReduceLaunchers argmin(ScalarType dtype, const ReduceParams&) {
   return launchers_of_real<ArgMin>(dtype);
 }
+#endif
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -60,15 +60,21 @@ struct MinMax {
 
 namespace reductions {
 
+#if KD_CUDA_HAS(max)
 ReduceLaunchers max(ScalarType dtype, const ReduceParams&) {
   return launchers_of_real<Max>(dtype);
 }
+#endif
+#if KD_CUDA_HAS(min)
 ReduceLaunchers min(ScalarType dtype, const ReduceParams&) {
   return launchers_of_real<Min>(dtype);
 }
+#endif
+#if KD_CUDA_HAS(minmax)
 ReduceLaunchers minmax(ScalarType dtype, const ReduceParams&) {
   return launchers_of_real<MinMax>(dtype);
 }
+#endif
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -49,15 +49,21 @@ struct Count {
 
 namespace reductions {
 
+#if KD_CUDA_HAS(all)
 ReduceLaunchers all(ScalarType, const ReduceParams&) {
   return reduce_launchers<Logical<true>>();
 }
+#endif
+#if KD_CUDA_HAS(any)
 ReduceLaunchers any(ScalarType, const ReduceParams&) {
   return reduce_launchers<Logical<false>>();
 }
+#endif
+#if KD_CUDA_HAS(count_nonzero)
 ReduceLaunchers count_nonzero(ScalarType, const ReduceParams&) {
   return reduce_launchers<Count>();
 }
+#endif
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -103,12 +103,16 @@ ReduceLaunchers norm_of(double p) {
 
 namespace reductions {
 
+#if KD_CUDA_HAS(norm)
 ReduceLaunchers norm(ScalarType dtype, const ReduceParams& params) {
   return c10::isComplexType(dtype) ? norm_of<c10::complex<double>>(params.p) : norm_of<double>(params.p);
 }
+#endif
+#if KD_CUDA_HAS(logsumexp)
 ReduceLaunchers logsumexp(ScalarType, const ReduceParams&) {
   return reduce_launchers<LogSumExp>();
 }
+#endif
 
 }  // namespace reductions
 }  // namespace at::cuda

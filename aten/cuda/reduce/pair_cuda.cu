@@ -47,12 +47,16 @@ ReduceLaunchers launchers(ScalarType dtype) {
 
 namespace reductions {
 
+#if KD_CUDA_HAS(gradient_sums)
 ReduceLaunchers gradient_sums(ScalarType dtype, const cpu::ReduceParams&) {
   return launchers<false>(dtype);
 }
+#endif
+#if KD_CUDA_HAS(scaled_gradient_sums)
 ReduceLaunchers scaled_gradient_sums(ScalarType dtype, const cpu::ReduceParams&) {
   return launchers<true>(dtype);
 }
+#endif
 
 }  // namespace reductions
 }  // namespace at::cuda

@@ -104,18 +104,24 @@ struct Product {
 
 namespace reductions {
 
+#if KD_CUDA_HAS(sum)
 ReduceLaunchers sum(ScalarType dtype, const ReduceParams&) {
   return c10::isComplexType(dtype) ? reduce_launchers<Sum<c10::complex<double>>>() : launchers_of_real<Sum>(dtype);
 }
+#endif
+#if KD_CUDA_HAS(nansum)
 ReduceLaunchers nansum(ScalarType dtype, const ReduceParams& params) {
   if (dtype == ScalarType::Double) return reduce_launchers<NanSum<double>>();
   return c10::isFloatingType(dtype) ? reduce_launchers<NanSum<float>>() : sum(dtype, params);
 }
+#endif
 // In double: products of many float elements leave its range on the way.
+#if KD_CUDA_HAS(prod)
 ReduceLaunchers prod(ScalarType dtype, const ReduceParams&) {
   if (c10::isComplexType(dtype)) return reduce_launchers<Product<c10::complex<double>>>();
   return c10::isFloatingType(dtype) ? reduce_launchers<Product<double>>() : reduce_launchers<Product<int64_t>>();
 }
+#endif
 
 }  // namespace reductions
 }  // namespace at::cuda

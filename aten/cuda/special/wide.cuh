@@ -188,10 +188,7 @@ AT_ON_WIDE bool is_infinite(double x) {
 }
 
 /// Defines the kernels of the CPU's operator of that name (aten/cpu/special/loops.h).
-#define AT_CUDA_SPECIAL_OP(name, ...)                                                            \
-  namespace at::cpu::special::loops::on_cuda {                                                   \
-  extern const ::at::cuda::ElementKernels name;                                                  \
-  constinit const ::at::cuda::ElementKernels name = ::at::cuda::floating_kernels<__VA_ARGS__>(); \
-  }
+#define AT_CUDA_SPECIAL_OP(name, ...) \
+  KD_CUDA_IF_HAS(name, AT_CUDA_ELEMENT_KERNELS(at::cpu::special::loops::on_cuda, name, ::at::cuda::floating_kernels<__VA_ARGS__>()))
 
 }  // namespace at::cuda::special

@@ -268,6 +268,17 @@ TEST(FftOpsTest, BadArguments) {
       "window overlap add min");
 }
 
+TEST(FftOpsTest, PlansOfADevice) {
+  if (device().is_cpu()) {
+    expect_error<Error>([] { at::_cufft_get_plan_cache_size(0); }, "this program has no CUDA backend");
+    expect_error<Error>([] { at::_cufft_clear_plan_cache(0); }, "this program has no CUDA backend");
+  } else if (device().is_cuda()) {
+    at::_cufft_clear_plan_cache(device().index());
+    at::fft_fft(sample({4}));
+    EXPECT_EQ(at::_cufft_get_plan_cache_size(device().index()), 1);
+  }
+}
+
 // Windows of so many points that threads share them, with part of a block at the end.
 TEST(Windows, LongOnesAgreeWithTheirFormula) {
   const int64_t length = 100003;

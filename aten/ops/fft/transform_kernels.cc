@@ -1,6 +1,5 @@
 // _fft_c2c, _fft_r2c and _fft_c2r: one dimension after another, in the order of memory.
 #include <algorithm>
-#include <cmath>
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
@@ -11,76 +10,26 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/fft/kernels.h"
+#include "aten/ops/fft/transform_dims.h"
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
 
-namespace fft = cpu::fft;
+using cpu::fft::Kind;
 using Dims = DimVector;
-
-// How a normalization argument divides.
-enum class Norm : int64_t { kNone = 0, kByRoot = 1, kByNumber = 2 };
-
-Dims checked_dims(const char* op, const Tensor& self, IntArrayRef dim, int64_t normalization) {
-  TORCH_CHECK(normalization >= 0 && normalization <= 2, op, "(): normalization ", normalization,
-              " is not one of 0 (none), 1 (by the root of the size), 2 (by the size)");
-  Dims dims;
-  for (int64_t d : dim) {
-    const int64_t wrapped = maybe_wrap_dim(d, self.dim(), false);
-    TORCH_CHECK(std::find(dims.begin(), dims.end(), wrapped) == dims.end(), op,
-                "(): FFT dims must be unique, but dimension ", wrapped, " appears more than once");
-    TORCH_CHECK(self.size(wrapped) > 0, op, "(): Invalid number of data points (", self.size(wrapped), ") specified");
-    dims.push_back(wrapped);
-  }
-  return dims;
-}
+using fft::all_but_last;
+using fft::checked_dims;
+using fft::factor;
+using fft::real_dims;
+using fft::result_spec;
+using fft::sizes_of;
+using fft::sort_by_stride;
 
 void check_precision(const Tensor& self) {
   const ScalarType type = toRealValueType(self.scalar_type());
   TORCH_CHECK_NOT_IMPLEMENTED(type == kFloat || type == kDouble || (type == kHalf && !self.is_cpu()), "Unsupported dtype ", self.scalar_type());
-}
-
-// Those with larger strides first.
-void sort_by_stride(Dims& dims, IntArrayRef strides) {
-  for (size_t i = 1; i < dims.size(); ++i) {
-    for (size_t j = i; j > 0 && strides[static_cast<size_t>(dims[j - 1])] < strides[static_cast<size_t>(dims[j])];
-         --j) {
-      std::swap(dims[j - 1], dims[j]);
-    }
-  }
-}
-
-// A result whose transformed dimensions are the innermost ones, the others outside in the order of self's strides.
-TensorSpec result_spec(const Tensor& self, IntArrayRef strides, const Dims& dims, Dims sizes, ScalarType dtype) {
-  Dims order;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (std::find(dims.begin(), dims.end(), d) == dims.end()) order.push_back(d);
-  }
-  sort_by_stride(order, strides);
-  order.insert(order.end(), dims.begin(), dims.end());
-  Dims out_strides(sizes.size(), 1);
-  int64_t stride = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    const size_t d = static_cast<size_t>(order[i]);
-    out_strides[d] = stride;
-    stride *= std::max<int64_t>(sizes[d], 1);
-  }
-  return {std::move(sizes), std::move(out_strides), dtype, self.device()};
-}
-
-double factor(int64_t normalization, const Tensor& signal, const Dims& dims) {
-  double n = 1;
-  for (int64_t d : dims) n *= static_cast<double>(signal.size(d));
-  switch (static_cast<Norm>(normalization)) {
-    case Norm::kNone:
-      return 1;
-    case Norm::kByRoot:
-      return 1 / std::sqrt(n);
-    default:
-      return 1 / n;
-  }
 }
 
 // A tensor's memory, or a part of it.
@@ -104,8 +53,8 @@ struct View {
 
 // Transforms the lines along `dim`; both views have equal sizes in other dimensions.
 template <class T>
-void transform_dim(const fft::Transform& what, const View& in, int64_t dim, const View& out) {
-  fft::Lines lines;
+void transform_dim(const cpu::fft::Transform& what, const View& in, int64_t dim, const View& out) {
+  cpu::fft::Lines lines;
   for (size_t d = 0; d < in.sizes.size(); ++d) {
     if (static_cast<int64_t>(d) == dim) continue;
     lines.sizes.push_back(in.sizes[d]);
@@ -113,14 +62,14 @@ void transform_dim(const fft::Transform& what, const View& in, int64_t dim, cons
     lines.out_strides.push_back(out.strides[d]);
   }
   lines.in_step = in.strides[static_cast<size_t>(dim)], lines.out_step = out.strides[static_cast<size_t>(dim)];
-  fft::transform<T>(what, lines, reinterpret_cast<const T*>(in.data), reinterpret_cast<T*>(out.data));
+  cpu::fft::transform<T>(what, lines, reinterpret_cast<const T*>(in.data), reinterpret_cast<T*>(out.data));
 }
 
 template <class T>
 void transform_complex(const View& self, const Dims& dims, bool forward, double scale, const View& out) {
   for (size_t i = dims.size(); i-- > 0;) {
     const View& from = i + 1 == dims.size() ? self : out;
-    transform_dim<T>({fft::Kind::kComplex, forward, self.size(dims[i]), i == 0 ? scale : 1}, from, dims[i], out);
+    transform_dim<T>({Kind::kComplex, forward, self.size(dims[i]), i == 0 ? scale : 1}, from, dims[i], out);
   }
 }
 
@@ -169,8 +118,8 @@ void fill_mirrored(const View& out, const Dims& dims) {
       const c10::complex<T>* const source = reinterpret_cast<const c10::complex<T>*>(out.data) + from;
       c10::complex<T>* const line = reinterpret_cast<c10::complex<T>*>(out.data) + to;
       if (step == 1) {
-        fft::mirror_conjugates(reinterpret_cast<const T*>(source + n - half), static_cast<size_t>(n - half),
-                               reinterpret_cast<T*>(line + half));
+        cpu::fft::mirror_conjugates(reinterpret_cast<const T*>(source + n - half), static_cast<size_t>(n - half),
+                                    reinterpret_cast<T*>(line + half));
         continue;
       }
       for (int64_t k = half; k < n; ++k) {
@@ -179,14 +128,6 @@ void fill_mirrored(const View& out, const Dims& dims) {
       }
     }
   });
-}
-
-Dims sizes_of(const Tensor& self) {
-  return Dims(self.sizes().begin(), self.sizes().end());
-}
-
-Dims all_but_last(const Dims& dims) {
-  return Dims(dims.begin(), dims.end() - 1);
 }
 
 // Runs f(input, result) on copies where foreign memory lies at addresses at which no element may be read; else false.
@@ -227,19 +168,6 @@ void _fft_c2c_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, bo
   });
 }
 
-namespace {
-
-// The last dimension stays last, the others go by stride.
-Dims real_dims(const char* op, const Tensor& self, IntArrayRef dim, int64_t normalization) {
-  TORCH_CHECK(!dim.empty(), op, "() must transform at least one dimension, but dim is empty");
-  Dims dims = checked_dims(op, self, dim, normalization), others = all_but_last(dims);
-  sort_by_stride(others, self.strides());
-  others.push_back(dims.back());
-  return others;
-}
-
-}  // namespace
-
 TensorSpec _fft_r2c_meta(const Tensor& self, IntArrayRef dim, int64_t normalization, bool onesided) {
   TORCH_CHECK_TYPE(isFloatingType(self.scalar_type()),
                    "Only supports floating-point dtypes, but found: ", self.scalar_type());
@@ -266,7 +194,7 @@ void _fft_r2c_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, bo
     using T = typename decltype(tag)::type;
     View half = to;
     half.sizes[static_cast<size_t>(last)] = in.size(last) / 2 + 1;
-    transform_dim<T>({fft::Kind::kRealToHalf, true, in.size(last), others.empty() ? scale : 1}, in, last, half);
+    transform_dim<T>({Kind::kRealToHalf, true, in.size(last), others.empty() ? scale : 1}, in, last, half);
     transform_complex<T>(half, others, true, scale, half);
     if (!onesided) fill_mirrored<T>(to, dims);
   });
@@ -303,7 +231,7 @@ void _fft_c2r_cpu(const Tensor& self, IntArrayRef dim, int64_t normalization, in
   cpu::visit_float_double(out.scalar_type(), "fft", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (!others.empty()) transform_complex<T>(View(self), others, false, 1, View(half));
-    transform_dim<T>({fft::Kind::kHalfToReal, false, last_dim_size, scale}, View(half), last, View(out));
+    transform_dim<T>({Kind::kHalfToReal, false, last_dim_size, scale}, View(half), last, View(out));
   });
 }
 

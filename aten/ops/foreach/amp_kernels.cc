@@ -11,6 +11,7 @@
 #include "aten/cpu/optimizer/optimizer_step.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/foreach/fused_step.h"
 #include "aten/ops/foreach/kernels.h"
 #include "aten/ops/foreach/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -18,20 +19,20 @@
 #include "aten/ops/view/ops.h"
 #include "c10/parallel/parallel.h"
 
-namespace at::native {
+namespace at::foreach {
 namespace {
-
-constexpr int64_t kGrain = 32768;
 
 void check_number(const char* name, const Tensor& t, ScalarType dtype) {
   TORCH_CHECK(t.defined() && t.numel() == 1, name, " must be a 1-element tensor.");
   TORCH_CHECK(t.scalar_type() == dtype, name, " must be ", dtype == ScalarType::Int ? "an int" : "a float", " tensor.");
 }
 
-void check_gradients(TensorList self, const Tensor& found_inf, const Tensor& inv_scale) {
+}  // namespace
+
+void check_scaled_gradients(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale) {
   check_number("inv_scale", inv_scale, ScalarType::Float);
   check_number("found_inf", found_inf, ScalarType::Float);
-  for (const Tensor& t : self) {
+  for (const Tensor& t : grads) {
     TORCH_CHECK(t.defined(), "one of scaled_grads is an undefined tensor.");
     TORCH_CHECK(t.layout() == kStrided, "one of scaled_grads was not a strided tensor.");
     TORCH_CHECK_TYPE(t.is_floating_point(), "scaled_grads must be floating-point tensors, but got ",
@@ -39,6 +40,19 @@ void check_gradients(TensorList self, const Tensor& found_inf, const Tensor& inv
     if (t.is_inference()) structured::mark_written(t);
   }
 }
+
+void check_scale(const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf) {
+  check_number("growth_tracker", growth_tracker, ScalarType::Int);
+  check_number("current_scale", scale, ScalarType::Float);
+  check_number("found_inf", found_inf, ScalarType::Float);
+}
+
+}  // namespace at::foreach
+
+namespace at::native {
+namespace {
+
+constexpr int64_t kGrain = 32768;
 
 std::vector<Tensor> copies(TensorList list) {
   std::vector<Tensor> result;
@@ -50,7 +64,7 @@ std::vector<Tensor> copies(TensorList list) {
 }  // namespace
 
 void _amp_foreach_non_finite_check_and_unscale_cpu(TensorList self, Tensor& found_inf, const Tensor& inv_scale) {
-  check_gradients(self, found_inf, inv_scale);
+  foreach::check_scaled_gradients(self, found_inf, inv_scale);
   const double factor = at::item(inv_scale).toDouble();
   bool finite = true;
   for (const Tensor& t : self) {
@@ -70,7 +84,7 @@ void _amp_foreach_non_finite_check_and_unscale_cpu(TensorList self, Tensor& foun
 }
 
 void _amp_foreach_non_finite_check_and_unscale_composed(TensorList self, Tensor& found_inf, const Tensor& inv_scale) {
-  check_gradients(self, found_inf, inv_scale);
+  foreach::check_scaled_gradients(self, found_inf, inv_scale);
   if (self.empty() || self[0].is_meta()) return;
   bool finite = true;
   for (const Tensor& t : self) finite = finite && at::item(at::all(at::isfinite(t))).toBool();
@@ -94,11 +108,9 @@ void _amp_foreach_non_finite_check_and_unscale_out(TensorList self, Tensor& foun
   at::copy_(found_inf, found);
 }
 
-Tensor& _amp_update_scale_(Tensor& self, Tensor& growth_tracker, const Tensor& found_inf, double scale_growth_factor,
-                           double scale_backoff_factor, int64_t growth_interval) {
-  check_number("growth_tracker", growth_tracker, ScalarType::Int);
-  check_number("current_scale", self, ScalarType::Float);
-  check_number("found_inf", found_inf, ScalarType::Float);
+Tensor& _amp_update_scale_composed_(Tensor& self, Tensor& growth_tracker, const Tensor& found_inf,
+                                    double scale_growth_factor, double scale_backoff_factor, int64_t growth_interval) {
+  foreach::check_scale(self, growth_tracker, found_inf);
   if (self.is_meta()) return self;
   const double scale = at::item(self).toDouble();
   if (at::item(found_inf).toDouble() != 0) {
@@ -115,6 +127,12 @@ Tensor& _amp_update_scale_(Tensor& self, Tensor& growth_tracker, const Tensor& f
     at::fill_(growth_tracker, successes);
   }
   return self;
+}
+
+Tensor& _amp_update_scale_cpu_(Tensor& self, Tensor& growth_tracker, const Tensor& found_inf, double scale_growth_factor,
+                               double scale_backoff_factor, int64_t growth_interval) {
+  return _amp_update_scale_composed_(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor,
+                                     growth_interval);
 }
 
 std::tuple<Tensor, Tensor> _amp_update_scale(const Tensor& self, const Tensor& growth_tracker, const Tensor& found_inf,

@@ -29,6 +29,11 @@ bool skips_step(const char* op, const std::optional<Tensor>& found_inf);
 /// One number of a tensor of one element. Throws where the call records a gradient of it, which would be lost.
 double number_in(const char* op, const char* name, const Tensor& t);
 
+/// What the scaling of gradients takes: numbers are Floats of one element (the tracker an Int), gradients dense and
+/// floating-point.
+void check_scaled_gradients(TensorList grads, const Tensor& found_inf, const Tensor& inv_scale);
+void check_scale(const Tensor& scale, const Tensor& growth_tracker, const Tensor& found_inf);
+
 /// A parameter with its gradient and state, as operands of aten/cpu/optimizer: [parameter, gradient, state...], null
 /// where a state is not used.
 struct StepOperands {

@@ -270,7 +270,7 @@ TEST(FusedSteps, MetaTensorsAreCheckedOnly) {
   const Tensors params = {at::empty_contiguous({2, 3}, ScalarType::Float, at::Device(at::DeviceType::Meta))};
   const Tensors other = {at::empty_contiguous({3}, ScalarType::Float, at::Device(at::DeviceType::Meta))};
   at::_fused_sgd_(params, params, {}, 0, 0, 0.1, 0, false, false, false);
-  at::_fused_adam_(params, params, params, params, {}, {at::testing::on_cpu(number(1))}, 0.1, 0.9, 0.99, 0, 1e-3, false, false);
+  at::_fused_adam_(params, params, params, params, {}, {number(1)}, 0.1, 0.9, 0.99, 0, 1e-3, false, false);
   EXPECT_THROW(at::_fused_sgd_(params, other, {}, 0, 0, 0.1, 0, false, false, false), c10::Error);
 }
 

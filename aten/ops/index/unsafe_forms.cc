@@ -76,7 +76,8 @@ std::tuple<Tensor, Tensor> rowwise_prune(const Tensor& weight, const Tensor& mas
   TORCH_CHECK(compressed_indices_dtype == kInt || compressed_indices_dtype == kLong,
               "compressed_indices_dtype should be either int(int32) or long(int64), but got ",
               compressed_indices_dtype);
-  const Tensor keeps = dense(mask);
+  // The size of a result depends on it: whatever the device, it is read.
+  const Tensor keeps = dense(at::to(mask, Device(DeviceType::CPU)));
   const bool* keep = keeps.const_data_ptr<bool>();
   const int64_t rows = weight.size(0), kept = std::count(keep, keep + rows, true);
   const Tensor chosen = empty_contiguous({kept}, kLong), place = empty_contiguous({rows}, kLong);
@@ -85,7 +86,8 @@ std::tuple<Tensor, Tensor> rowwise_prune(const Tensor& weight, const Tensor& mas
     to[i] = keep[i] ? next : -1;
     if (keep[i]) from[next++] = i;
   }
-  return {at::index_select(weight, 0, chosen), at::to(place, compressed_indices_dtype)};
+  const auto there = [&](const Tensor& t) { return at::to(t, weight.device()); };
+  return {at::index_select(weight, 0, there(chosen)), there(at::to(place, compressed_indices_dtype))};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_of_index(const Tensor& weight, const Tensor& indices,

@@ -11,6 +11,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/loss/ctc_shape.h"
 #include "aten/ops/loss/kernels.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
@@ -21,52 +22,6 @@
 
 namespace at::native {
 namespace {
-
-constexpr char kChecking[] = " (while checking arguments for ctc_loss_allocate_outputs)";
-
-// Of log_probs [steps][batch][classes]; the paths of a batch go through at most `states` states.
-struct Shape {
-  int64_t steps, batch, classes, states;
-};
-
-void check_lengths(const char* name, IntArrayRef lengths, int64_t batch, int64_t most) {
-  TORCH_CHECK(static_cast<int64_t>(lengths.size()) == batch, name, " must be of size batch_size");
-  for (const int64_t n : lengths) {
-    TORCH_CHECK(n >= 0, "Expected ", name, " to have value at least 0, but got value ", n, kChecking);
-    TORCH_CHECK(n <= most, "Expected ", name, " to have value at most ", most, ", but got value ", n, kChecking);
-  }
-}
-
-void check_targets(const Tensor& targets, IntArrayRef lengths, int64_t batch) {
-  TORCH_CHECK(
-      targets.scalar_type() == kLong || targets.scalar_type() == kInt,
-      "Expected tensor for argument #2 'targets' to have one of the following scalar types: Long, Int; but got ",
-      toString(targets.scalar_type()), " instead", kChecking);
-  TORCH_CHECK(targets.dim() == 1 || targets.dim() == 2, "Expected 1 to 2 dimensions, but got ", targets.dim(),
-              "-dimensional tensor for argument #2 'targets'", kChecking);
-  int64_t longest = 0, total = 0;
-  for (const int64_t n : lengths) longest = std::max(longest, n), total += n;
-  const int64_t rows = targets.dim() == 2 ? batch : total;
-  TORCH_CHECK(targets.size(0) == rows, "Expected tensor to have size ", rows, " at dimension 0, but got size ",
-              targets.size(0), " for argument #2 'targets'", kChecking);
-  TORCH_CHECK(targets.dim() != 2 || targets.size(1) >= longest, "Expected tensor to have size at least ", longest,
-              " at dimension 1, but got size ", targets.size(1), " for argument #2 'targets'", kChecking);
-}
-
-Shape check(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths, IntArrayRef target_lengths,
-            int64_t blank) {
-  TORCH_CHECK_NOT_IMPLEMENTED(log_probs.scalar_type() == kFloat || log_probs.scalar_type() == kDouble,
-                              "\"ctc_loss_cpu\" not implemented for '", toString(log_probs.scalar_type()), "'");
-  TORCH_CHECK(log_probs.dim() == 3, "Expected 3-dimensional tensor, but got ", log_probs.dim(),
-              "-dimensional tensor for argument #1 'log_probs'", kChecking);
-  TORCH_CHECK(log_probs.numel() > 0, "log_probs tensor must not be empty");
-  const int64_t steps = log_probs.size(0), batch = log_probs.size(1), classes = log_probs.size(2);
-  TORCH_CHECK(blank >= 0 && blank < classes, "blank must be in label range");
-  check_lengths("input_lengths", input_lengths, batch, steps);
-  check_lengths("target_lengths", target_lengths, batch, targets.numel());
-  check_targets(targets, target_lengths, batch);
-  return {steps, batch, classes, 2 * *std::max_element(target_lengths.begin(), target_lengths.end()) + 1};
-}
 
 // What a path goes through: the labels with blanks between and around them.
 struct States {
@@ -81,7 +36,7 @@ struct States {
   int64_t end(int64_t step) const { return std::min<int64_t>(count(), 2 * step + 2); }
 };
 
-std::vector<States> states_of(const Shape& shape, const Tensor& targets, IntArrayRef input_lengths,
+std::vector<States> states_of(const CtcShape& shape, const Tensor& targets, IntArrayRef input_lengths,
                               IntArrayRef target_lengths, int64_t blank) {
   const Tensor flat = dense(targets, kLong);
   const auto* row = static_cast<const int64_t*>(flat.const_data_ptr());
@@ -155,7 +110,7 @@ void backward(const States& s, const T* log_probs, int64_t stride, int64_t class
 
 // Calls f(sequence, T()) for each sequence of the batch, some at once.
 template <class F>
-void each_sequence(const Shape& shape, ScalarType type, const F& f) {
+void each_sequence(const CtcShape& shape, ScalarType type, const F& f) {
   const int64_t grain = std::max<int64_t>(1, 2048 / (shape.steps * shape.states));
   at::parallel_for(0, shape.batch, grain, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) type == kFloat ? f(b, float()) : f(b, double());
@@ -178,14 +133,14 @@ Tensor of_lengths(IntArrayRef lengths, Device device) {
 
 std::array<TensorSpec, 2> _ctc_loss_meta(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
                                          IntArrayRef target_lengths, int64_t blank, bool) {
-  const Shape s = check(log_probs, targets, input_lengths, target_lengths, blank);
+  const CtcShape s = ctc_shape(log_probs, targets, input_lengths, target_lengths, blank);
   return {TensorSpec{{s.batch}, {}, log_probs.scalar_type(), log_probs.device()},
           TensorSpec{{s.batch, s.steps, s.states}, {}, log_probs.scalar_type(), log_probs.device()}};
 }
 
 void _ctc_loss_cpu(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
                    IntArrayRef target_lengths, int64_t blank, bool, Tensor& losses, Tensor& log_alpha) {
-  const Shape shape = check(log_probs, targets, input_lengths, target_lengths, blank);
+  const CtcShape shape = ctc_shape(log_probs, targets, input_lengths, target_lengths, blank);
   const std::vector<States> states = states_of(shape, targets, input_lengths, target_lengths, blank);
   const Tensor p = dense(log_probs);
   DenseOut loss(losses), alpha(log_alpha);
@@ -204,7 +159,7 @@ void _ctc_loss_cpu(const Tensor& log_probs, const Tensor& targets, IntArrayRef i
 TensorSpec _ctc_loss_backward_meta(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
                                    IntArrayRef input_lengths, IntArrayRef target_lengths, const Tensor& losses,
                                    const Tensor& log_alpha, int64_t blank, bool) {
-  const Shape s = check(log_probs, targets, input_lengths, target_lengths, blank);
+  const CtcShape s = ctc_shape(log_probs, targets, input_lengths, target_lengths, blank);
   for (const auto& [name, t] : {std::pair("grad", &grad), std::pair("neg_log_likelihood", &losses)})
     TORCH_CHECK(t->sizes() == IntArrayRef{s.batch}, "_ctc_loss_backward: expected ", name, " of size [", s.batch,
                 "], but got ", t->sizes());
@@ -218,7 +173,7 @@ TensorSpec _ctc_loss_backward_meta(const Tensor& grad, const Tensor& log_probs, 
 void _ctc_loss_backward_cpu(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
                             IntArrayRef input_lengths, IntArrayRef target_lengths, const Tensor& losses,
                             const Tensor& log_alpha, int64_t blank, bool zero_infinity, Tensor& out) {
-  const Shape shape = check(log_probs, targets, input_lengths, target_lengths, blank);
+  const CtcShape shape = ctc_shape(log_probs, targets, input_lengths, target_lengths, blank);
   const std::vector<States> states = states_of(shape, targets, input_lengths, target_lengths, blank);
   const ScalarType type = log_probs.scalar_type();
   const Tensor p = dense(log_probs), g = dense(grad, type), loss = dense(losses, type), alpha = dense(log_alpha, type);

@@ -59,11 +59,6 @@ inline std::vector<Number> values(const Tensor& t) {
   return v;
 }
 
-/// Whether the tests' device has products of matrices of a dtype: CUDA devices have none of integers.
-inline bool multiplies(ScalarType dtype) {
-  return !at::testing::device().is_cuda() || !isIntegralType(dtype, /*includeBool=*/true);
-}
-
 inline double tolerance_of(ScalarType dtype) {
   switch (dtype) {
     case kHalf: return 4e-3;

@@ -134,9 +134,13 @@ std::tuple<Tensor, Tensor> _nested_compute_contiguous_strides_offsets_meta(const
   return {empty_contiguous(nested_size.sizes(), kLong, kMeta), empty_contiguous({nested_size.size(0)}, kLong, kMeta)};
 }
 std::tuple<Tensor, Tensor> _nested_compute_contiguous_strides_offsets(const Tensor& nested_size) {
-  NestedShape given = shape_of("_nested_compute_contiguous_strides_offsets", nested_size);
+  // Sizes are the host's to read, wherever they lie.
+  const Tensor sizes = nested_size.is_cuda() ? at::to(nested_size, Device(kCPU), kLong) : nested_size;
+  NestedShape given = shape_of("_nested_compute_contiguous_strides_offsets", sizes);
   const auto shape = nested::packed_shape(given.parts, given.dims, std::move(given.sizes));
-  return {nested::matrix_of(*shape, shape->strides), nested::vector_of(shape->offsets)};
+  const Tensor strides = nested::matrix_of(*shape, shape->strides), offsets = nested::vector_of(shape->offsets);
+  if (!nested_size.is_cuda()) return {strides, offsets};
+  return {at::to(strides, nested_size.device(), kLong), at::to(offsets, nested_size.device(), kLong)};
 }
 
 Tensor _nested_from_padded(const Tensor& padded, const Tensor& cpu_nested_shape_example, bool fuse_transform_0213) {

@@ -8,64 +8,11 @@
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/pool/kernels.h"
+#include "aten/ops/pool/pool_geometry.h"
 #include "c10/parallel/parallel.h"
 
 namespace at::native {
 namespace {
-
-// Depth, height, width; with two dimensions the first is 1.
-struct Geometry {
-  int dims;
-  int64_t batch, channels;
-  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
-  DimVector result;
-};
-
-Geometry fractional_geometry(const char* op, int dims, const Tensor& self, IntArrayRef kernel, IntArrayRef size,
-                             const Tensor& samples) {
-  TORCH_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": Expected ", dims + 1, "D or ", dims + 2,
-              "D tensor, but got: ", self.sizes());
-  const auto expected = static_cast<size_t>(dims);
-  TORCH_CHECK(kernel.size() == 1 || kernel.size() == expected, op,
-              ": kernel_size must either be a single int or tuple of ", dims, " Ints");
-  TORCH_CHECK(size.size() == 1 || size.size() == expected, op, ": output_size must either be a single int or tuple of ",
-              dims, " Ints");
-  TORCH_CHECK(self.scalar_type() == samples.scalar_type(),
-              "Expect _random_samples to have the same dtype as input, got ", toString(samples.scalar_type()), " and ",
-              toString(self.scalar_type()));
-  TORCH_CHECK(samples.dim() == 3, "Expect _random_samples to have 3 dimensions, got ", samples.dim());
-  Geometry g{dims,
-             self.dim() == dims + 2 ? self.size(0) : 1,
-             self.size(self.dim() - dims - 1),
-             {1, 1, 1},
-             {1, 1, 1},
-             {1, 1, 1},
-             DimVector(self.sizes().begin(), self.sizes().end())};
-  TORCH_CHECK(samples.size(0) >= g.batch, "Expect _random_samples.size(0) no less then input batch size, got ",
-              samples.size(0), " for a batch of ", g.batch);
-  TORCH_CHECK(samples.size(1) == g.channels, "Expect _random_samples.size(1) equals to input channel size, got ",
-              samples.size(1), " for ", g.channels, " channels");
-  TORCH_CHECK(samples.size(2) == dims, "Expect _random_samples.size(2) equals to ", dims, "; got ", samples.size(2),
-              ".");
-  for (int64_t d = self.dim() - dims - 1; d < self.dim(); ++d) {
-    TORCH_CHECK(self.size(d) > 0, op, ": Expected input to have non-zero size for non-batch dimensions, but got ",
-                self.sizes(), " with dimension ", d, " being empty.");
-  }
-  for (int d = 0; d < dims; ++d) {
-    const auto at = static_cast<size_t>(d);
-    const int to = 3 - dims + d;
-    g.in[to] = self.size(self.dim() - dims + d);
-    g.kernel[to] = kernel[kernel.size() == 1 ? 0 : at];
-    g.out[to] = size[size.size() == 1 ? 0 : at];
-    TORCH_CHECK(g.kernel[to] > 0 && g.out[to] > 0, op, ": kernel_size and output_size must be positive, but got ",
-                kernel, " and ", size);
-    // Without overflow: both are compared with what the other leaves of the input.
-    TORCH_CHECK(g.kernel[to] <= g.in[to] && g.out[to] - 1 <= g.in[to] - g.kernel[to], op, ": pool size ", g.kernel[to],
-                " too large relative to input size ", g.in[to], " and output size ", g.out[to]);
-    g.result[static_cast<size_t>(self.dim() - dims + d)] = g.out[to];
-  }
-  return g;
-}
 
 // Where the windows of one dimension start: steps of `alpha` from a random offset, and the last at the end.
 template <class T>
@@ -85,7 +32,7 @@ void window_starts(T sample, int64_t in, int64_t out, int64_t kernel, std::vecto
 
 // Of equal values the first counts; a NaN wins over everything, the last one over others.
 template <class T>
-void fractional_plane(const Geometry& g, const std::array<std::vector<int64_t>, 3>& starts, const T* in, T* out,
+void fractional_plane(const PoolGeometry& g, const std::array<std::vector<int64_t>, 3>& starts, const T* in, T* out,
                       int64_t* indices) {
   for (const int64_t z : starts[0]) {
     for (const int64_t y : starts[1]) {
@@ -108,12 +55,12 @@ void fractional_plane(const Geometry& g, const std::array<std::vector<int64_t>, 
   }
 }
 
-void fractional_forward(const char* op, const Geometry& g, const Tensor& self, const Tensor& samples, Tensor& out,
+void fractional_forward(const char* op, const PoolGeometry& g, const Tensor& self, const Tensor& samples, Tensor& out,
                         Tensor& indices) {
   if (out.numel() == 0) return;
   const Tensor x = dense(self), random = dense(samples);
   DenseOut to(out), at_index(indices);
-  const int64_t inputs = g.in[0] * g.in[1] * g.in[2], outputs = g.out[0] * g.out[1] * g.out[2];
+  const int64_t inputs = g.inputs(), outputs = g.outputs();
   cpu::visit_floating(self.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -121,7 +68,7 @@ void fractional_forward(const char* op, const Geometry& g, const Tensor& self, c
     const T* sample = random.data_ptr<T>();
     T* result = to.data<T>();
     int64_t* index = at_index.data<int64_t>();
-    at::parallel_for(0, g.batch * g.channels, 1, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, g.planes, 1, [&](int64_t begin, int64_t end) {
       std::array<std::vector<int64_t>, 3> starts{std::vector<int64_t>{0}, {}, {}};
       for (int64_t p = begin; p < end; ++p) {
         for (int d = 3 - g.dims; d < 3; ++d) {
@@ -138,7 +85,7 @@ void fractional_forward(const char* op, const Geometry& g, const Tensor& self, c
   at_index.commit();
 }
 
-std::array<TensorSpec, 2> fractional_specs(const char* op, const Geometry& g, const Tensor& self) {
+std::array<TensorSpec, 2> fractional_specs(const char* op, const PoolGeometry& g, const Tensor& self) {
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"", op, "\" not implemented for '",
                               toString(self.scalar_type()), "'");
   return {TensorSpec{g.result, {}, self.scalar_type(), self.device()}, TensorSpec{g.result, {}, kLong, self.device()}};

@@ -122,6 +122,50 @@ PoolGeometry adaptive_geometry(const char* op, int dims, const Tensor& self, Int
   return g;
 }
 
+PoolGeometry fractional_geometry(const char* op, int dims, const Tensor& self, IntArrayRef kernel, IntArrayRef size,
+                                 const Tensor& samples) {
+  TORCH_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, op, ": Expected ", dims + 1, "D or ", dims + 2,
+              "D tensor, but got: ", self.sizes());
+  const auto expected = static_cast<size_t>(dims);
+  TORCH_CHECK(kernel.size() == 1 || kernel.size() == expected, op,
+              ": kernel_size must either be a single int or tuple of ", dims, " Ints");
+  TORCH_CHECK(size.size() == 1 || size.size() == expected, op, ": output_size must either be a single int or tuple of ",
+              dims, " Ints");
+  TORCH_CHECK(self.scalar_type() == samples.scalar_type(),
+              "Expect _random_samples to have the same dtype as input, got ", toString(samples.scalar_type()), " and ",
+              toString(self.scalar_type()));
+  TORCH_CHECK(samples.dim() == 3, "Expect _random_samples to have 3 dimensions, got ", samples.dim());
+  const int64_t batch = self.dim() == dims + 2 ? self.size(0) : 1, channels = self.size(self.dim() - dims - 1);
+  PoolGeometry g;
+  g.dims = dims;
+  g.planes = batch * channels;
+  g.result.assign(self.sizes().begin(), self.sizes().end());
+  TORCH_CHECK(samples.size(0) >= batch, "Expect _random_samples.size(0) no less then input batch size, got ",
+              samples.size(0), " for a batch of ", batch);
+  TORCH_CHECK(samples.size(1) == channels, "Expect _random_samples.size(1) equals to input channel size, got ",
+              samples.size(1), " for ", channels, " channels");
+  TORCH_CHECK(samples.size(2) == dims, "Expect _random_samples.size(2) equals to ", dims, "; got ", samples.size(2),
+              ".");
+  for (int64_t d = self.dim() - dims - 1; d < self.dim(); ++d) {
+    TORCH_CHECK(self.size(d) > 0, op, ": Expected input to have non-zero size for non-batch dimensions, but got ",
+                self.sizes(), " with dimension ", d, " being empty.");
+  }
+  for (int d = 0; d < dims; ++d) {
+    const auto at = static_cast<size_t>(d);
+    const int to = 3 - dims + d;
+    g.in[to] = self.size(self.dim() - dims + d);
+    g.kernel[to] = kernel[kernel.size() == 1 ? 0 : at];
+    g.out[to] = size[size.size() == 1 ? 0 : at];
+    TORCH_CHECK(g.kernel[to] > 0 && g.out[to] > 0, op, ": kernel_size and output_size must be positive, but got ",
+                kernel, " and ", size);
+    // Without overflow: both are compared with what the other leaves of the input.
+    TORCH_CHECK(g.kernel[to] <= g.in[to] && g.out[to] - 1 <= g.in[to] - g.kernel[to], op, ": pool size ", g.kernel[to],
+                " too large relative to input size ", g.in[to], " and output size ", g.out[to]);
+    g.result[static_cast<size_t>(self.dim() - dims + d)] = g.out[to];
+  }
+  return g;
+}
+
 bool pools_pixels(const PoolGeometry& g, const TensorBase& self) {
   return g.dims == 2 && self.dim() == 4 && self.suggest_memory_format() == MemoryFormat::ChannelsLast;
 }

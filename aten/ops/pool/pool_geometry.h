@@ -31,6 +31,10 @@ PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArra
 /// For adaptive pooling: only planes, in, out and result.
 PoolGeometry adaptive_geometry(const char* op, int dims, const Tensor& self, IntArrayRef output_size);
 
+/// For fractional pooling, whose samples are `samples`: windows of `kernel` elements without steps.
+PoolGeometry fractional_geometry(const char* op, int dims, const Tensor& self, IntArrayRef kernel, IntArrayRef size,
+                                 const Tensor& samples);
+
 /// Whether pooling walks memory pixel by pixel: two pooled dimensions of a tensor whose channels are innermost. Its
 /// results and gradients are laid out so, too.
 bool pools_pixels(const PoolGeometry& g, const TensorBase& self);

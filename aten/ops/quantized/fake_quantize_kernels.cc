@@ -13,6 +13,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/quantized/checks.h"
 #include "aten/ops/quantized/kernels.h"
 #include "aten/ops/quantized/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -39,15 +40,6 @@ void check_zero_point(int64_t zero_point, int64_t quant_min, int64_t quant_max) 
   TORCH_CHECK(zero_point >= quant_min && zero_point <= quant_max,
               "`zero_point` must be between `quant_min` and `quant_max`.");
 }
-void check_floating(const char* op, const Tensor& self) {
-  TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point() && self.itemsize() >= 2, "\"", op, "\" not implemented for '",
-                              self.scalar_type(), "'");
-}
-// One scale or zero point for all elements.
-void check_single(const char* op, const char* name, const Tensor& t) {
-  TORCH_CHECK(t.numel() == 1, op, ": expected ", name, " with 1 element, but got ", t.numel());
-}
-
 // The channels of numbers that are dense: a scale and a zero point each.
 struct Channels {
   DimSplit split;
@@ -94,25 +86,6 @@ Tensor rounded_within(const Tensor& zero_point, int64_t quant_min, int64_t quant
     z[i] = std::min(std::max(z[i], static_cast<float>(quant_min)), static_cast<float>(quant_max));
   }
   return rounded;
-}
-
-void check_learnable(const char* op, const Tensor& self, const Tensor& scale, const Tensor& zero_point,
-                     int64_t quant_min, int64_t quant_max) {
-  check_floating(op, self);
-  TORCH_CHECK(scale.is_floating_point() && zero_point.is_floating_point(), op,
-              ": expected floating-point scale and zero_point, but got ", scale.scalar_type(), " and ",
-              zero_point.scalar_type());
-  TORCH_CHECK(quant_min <= quant_max && quant_min <= 0 && quant_max >= 0,
-              "`quant_min` should be less than or equal to `quant_max`, and the quantization range should include 0.");
-}
-
-void check_channels(const Tensor& self, const Tensor& scale, const Tensor& zero_point, int64_t axis) {
-  TORCH_CHECK(scale.dim() == 1, "scale should be a 1-D tensor");
-  TORCH_CHECK(zero_point.dim() == 1, "zero point should be a 1-D tensor");
-  TORCH_CHECK(scale.numel() == zero_point.numel(), "scale and zero-point need to have the same dimensions");
-  TORCH_CHECK(axis >= 0 && axis < self.dim(), "`axis` must be between 0 and number of dimensions of input");
-  TORCH_CHECK(scale.numel() == self.size(axis),
-              "dimensions of scale and zero-point are not consistent with input tensor");
 }
 
 struct LearnableGradients {

@@ -11,10 +11,12 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/quantized/checks.h"
 #include "aten/ops/quantized/kernels.h"
 #include "aten/ops/quantized/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/choose_parameters.h"
 #include "aten/quantized/quantized_parts.h"
 
 namespace at::native {
@@ -76,7 +78,7 @@ std::tuple<Tensor, Tensor> choose_qparams_optimized_meta(const Tensor& input, in
 std::tuple<Tensor, Tensor> choose_qparams_optimized(const Tensor& input, int64_t numel, int64_t n_bins, double ratio,
                                                     int64_t bit_width) {
   auto [most_found, least_found] = choose_qparams_optimized_meta(input, numel, n_bins, ratio, bit_width);
-  const Tensor numbers = dense(input);
+  const Tensor numbers = dense(at::to(input, Device(DeviceType::CPU), kFloat));
   const float* const x = numbers.data_ptr<float>();
   const auto [first, last] = std::minmax_element(x, x + numel);
   float best_least = *first, best_most = *last;
@@ -99,8 +101,8 @@ std::tuple<Tensor, Tensor> choose_qparams_optimized(const Tensor& input, int64_t
     loss = raise ? from_below : from_above;
     raise ? least += step : most -= step;
   }
-  *most_found.data_ptr<float>() = best_most;
-  *least_found.data_ptr<float>() = best_least;
+  at::fill_(most_found, best_most);
+  at::fill_(least_found, best_least);
   return {most_found, least_found};
 }
 
@@ -112,20 +114,6 @@ Tensor _saturate_weight_to_fp16(const Tensor& weight) {
   at::clamp_(elements, Scalar(-kMost), Scalar(kMost));
   return weight;
 }
-
-namespace {
-
-void check_observed(const char* op, const Tensor& self, std::initializer_list<const Tensor*> written,
-                    int64_t quant_min, int64_t quant_max, int64_t ch_axis, bool per_row_fake_quant) {
-  TORCH_CHECK(std::all_of(written.begin(), written.end(), [](const Tensor* t) { return t->defined(); }), op,
-              ": running_min, running_max, scale and zero_point are written to, but one is undefined");
-  TORCH_CHECK(self.scalar_type() == kFloat, op, ": expected self of dtype Float, but got ", self.scalar_type());
-  TORCH_CHECK(quant_min <= quant_max, "`quant_min` should be less than or \n        equal to `quant_max`.");
-  TORCH_CHECK(!per_row_fake_quant || (ch_axis >= 0 && ch_axis < self.dim()),
-              "Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()");
-}
-
-}  // namespace
 
 std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper_meta(const Tensor& self, const Tensor&, const Tensor&,
                                                                 Tensor& running_min, Tensor& running_max, Tensor& scale,

@@ -1,7 +1,4 @@
-// Numbers that a key decides: a pair of uint64, of which the first seeds Philox4x32-10 (Salmon et al. 2011) and the
-// second is where it begins to count.
-#include <array>
-#include <cmath>
+// Keys, and the numbers that they decide.
 #include <limits>
 
 #include "aten/core/empty.h"
@@ -11,39 +8,18 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/random/kernels.h"
+#include "aten/ops/random/keyed.h"
+#include "aten/ops/random/keyed_range.h"
 #include "aten/ops/random/ops.h"
 #include "aten/ops/shared/draws.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
+
+using random::Key;
+using random::folded;
+
 namespace {
-
-using Words = std::array<uint32_t, 4>;
-
-struct Key {
-  uint64_t seed, offset;
-};
-
-Words philox(Key key, uint64_t count) {
-  constexpr uint64_t kFirst = 0xD2511F53, kSecond = 0xCD9E8D57;
-  constexpr uint32_t kGolden = 0x9E3779B9, kRoot = 0xBB67AE85;
-  const uint64_t at = key.offset + count;
-  Words c{static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32), 0, 0};
-  auto low = static_cast<uint32_t>(key.seed), high = static_cast<uint32_t>(key.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t a = kFirst * c[0], b = kSecond * c[2];
-    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ low, static_cast<uint32_t>(b),
-         static_cast<uint32_t>(a >> 32) ^ c[3] ^ high, static_cast<uint32_t>(a)};
-    low += kGolden, high += kRoot;
-  }
-  return c;
-}
-
-// The key number `i` of those that come from `key`.
-Key folded(Key key, uint64_t i) {
-  const Words w = philox(key, i);
-  return {uint64_t{w[1]} << 32 | w[0], uint64_t{w[3]} << 32 | w[2]};
-}
 
 void check_key(const char* op, const Tensor& key) {
   TORCH_CHECK(key.scalar_type() == ScalarType::UInt64, op, ": expected a key of dtype uint64, but got ",
@@ -76,14 +52,12 @@ void fold_all(const Tensor& key, Tensor& out, const F& number) {
   to.commit();
 }
 
-// Fills `self` in row-major order: value(words, i) is number i of the `kEach` that four words give.
-template <class T, int kEach, class F>
-void fill(const Tensor& self, const Tensor& key, const F& value) {
-  const Tensor keys = dense(at::expand(key, [&] {
-    DimVector sizes(self.sizes().begin(), self.sizes().begin() + key.dim() - 1);
-    sizes.push_back(2);
-    return sizes;
-  }()));
+// Fills `self` in row-major order.
+template <class Make>
+void fill(const Tensor& self, const Tensor& key, const Make& make) {
+  using T = typename Make::Result;
+  constexpr int kEach = Make::kEach;
+  const Tensor keys = dense(random::keys_of_parts(self, key));
   Tensor target = self;
   DenseOut to(target);
   T* out = to.data<T>();
@@ -91,21 +65,11 @@ void fill(const Tensor& self, const Tensor& key, const F& value) {
   for (int64_t k = 0; k < count; ++k) {
     const Key from{numbers(keys)[2 * k], numbers(keys)[2 * k + 1]};
     for (int64_t first = 0; first < each; first += kEach) {
-      const Words words = philox(from, static_cast<uint64_t>(first / kEach));
-      for (int64_t i = 0; i < kEach && first + i < each; ++i) *out++ = value(words, i);
+      const random::KeyedWords words = random::keyed_words(from, static_cast<uint64_t>(first / kEach));
+      for (int i = 0; i < kEach && first + i < each; ++i) *out++ = make(words, i);
     }
   }
   to.commit();
-}
-
-uint64_t wide(const Words& w, int64_t i) {
-  return uint64_t{w[static_cast<size_t>(2 * i)]} << 32 | w[static_cast<size_t>(2 * i + 1)];
-}
-
-// The lowest `bits` bits as a fraction.
-template <class C, class W>
-C fraction(W word, int bits) {
-  return static_cast<C>(word & ((W{1} << bits) - 1)) / static_cast<C>(W{1} << bits);
 }
 
 void check_target(const char* op, const Tensor& self, const Tensor& key, bool floating) {
@@ -160,24 +124,19 @@ Limits interval(const Tensor& self, std::optional<int64_t> low, std::optional<in
   return {first, last};
 }
 
-template <class T, class F>
-void fill_as(const Tensor& self, const F& f) {
-  if (self.scalar_type() == CppTypeToScalarType<T>::value) f(T{});
-}
-
-template <class T>
-int digits() {
-  return std::is_same_v<T, double> ? 53 : std::is_same_v<T, float> ? 24 : std::is_same_v<T, Half> ? 11 : 8;
-}
-
-// Two normal numbers from two uniform ones in (0, 1) (Box & Muller 1958).
-template <class C>
-C normal(C u, C v, int64_t i) {
-  const C radius = std::sqrt(C(-2) * std::log(u));
-  return radius * (i % 2 == 0 ? std::cos(v) : std::sin(v));
-}
-
 }  // namespace
+
+Tensor random::keys_of_parts(const Tensor& self, const Tensor& key) {
+  DimVector sizes(self.sizes().begin(), self.sizes().begin() + key.dim() - 1);
+  sizes.push_back(2);
+  return at::expand(key, sizes);
+}
+
+random::KeyedRange random::keyed_range(const Tensor& self, std::optional<int64_t> low, std::optional<int64_t> high) {
+  const auto [first, last] = interval(self, low, high);
+  const auto from = static_cast<uint64_t>(first);
+  return {from, static_cast<uint64_t>(last) - from + 1};
+}
 
 TensorSpec philox_key_split_meta(const Tensor& key, int64_t num_splits) {
   check_key("_philox_key_split", key);
@@ -223,23 +182,7 @@ Tensor& philox_uniform_meta_(Tensor& self, const Tensor& key, double low, double
 Tensor& philox_uniform_cpu_(Tensor& self, const Tensor& key, double low, double high) {
   philox_uniform_meta_(self, key, low, high);
   if (self.numel() == 0) return self;
-  fill_as<double>(self, [&](double) {
-    fill<double, 2>(self, key, [&](const Words& w, int64_t i) {
-      return std::fma(fraction<double>(wide(w, i), 53), high - low, low);
-    });
-  });
-  const auto narrow = [&](auto zero) {
-    using T = decltype(zero);
-    const auto from = static_cast<float>(T(static_cast<float>(low))),
-               to = static_cast<float>(T(static_cast<float>(high)));
-    const auto width = static_cast<float>(T(to - from));
-    fill<T, 4>(self, key, [&](const Words& w, int64_t i) {
-      return T(std::fma(fraction<float>(w[static_cast<size_t>(i)], digits<T>()), width, from));
-    });
-  };
-  fill_as<float>(self, narrow);
-  fill_as<Half>(self, narrow);
-  fill_as<BFloat16>(self, narrow);
+  random::with_keyed_uniform(self.scalar_type(), low, high, [&](const auto& make) { fill(self, key, make); });
   return self;
 }
 Tensor philox_uniform(const Tensor& self, const Tensor& key, double low, double high) {
@@ -255,27 +198,7 @@ Tensor& philox_normal_meta_(Tensor& self, const Tensor& key, double, double std)
 Tensor& philox_normal_cpu_(Tensor& self, const Tensor& key, double mean, double std) {
   philox_normal_meta_(self, key, mean, std);
   if (self.numel() == 0) return self;
-  constexpr double kTwoPi = 6.28318530717958648;
-  fill_as<double>(self, [&](double) {
-    fill<double, 2>(self, key, [&](const Words& w, int64_t i) {
-      const auto uniform = [&](int64_t k) { return static_cast<double>(wide(w, k)) * 0x1p-64 + 0x1p-65; };
-      return normal(uniform(0), kTwoPi * uniform(1), i) * std + mean;
-    });
-  });
-  const auto narrow = [&](auto zero) {
-    using T = decltype(zero);
-    const auto m = static_cast<float>(mean), s = static_cast<float>(std);
-    fill<T, 4>(self, key, [&](const Words& w, int64_t i) {
-      const auto uniform = [&](int64_t k) {
-        return static_cast<float>(w[static_cast<size_t>(k)]) * 0x1p-32f + 0x1p-33f;
-      };
-      const int64_t pair = i / 2 * 2;
-      return T(normal(uniform(pair), static_cast<float>(kTwoPi) * uniform(pair + 1), i) * s + m);
-    });
-  };
-  fill_as<float>(self, narrow);
-  fill_as<Half>(self, narrow);
-  fill_as<BFloat16>(self, narrow);
+  random::with_keyed_normal(self.scalar_type(), mean, std, [&](const auto& make) { fill(self, key, make); });
   return self;
 }
 Tensor philox_normal(const Tensor& self, const Tensor& key, double mean, double std) {
@@ -291,20 +214,8 @@ Tensor& philox_randint_meta_(Tensor& self, const Tensor& key, std::optional<int6
 Tensor& philox_randint_cpu_(Tensor& self, const Tensor& key, std::optional<int64_t> low, std::optional<int64_t> high) {
   philox_randint_meta_(self, key, low, high);
   if (self.numel() == 0) return self;
-  const auto [first, last] = interval(self, low, high);
-  const uint64_t from = static_cast<uint64_t>(first), range = static_cast<uint64_t>(last) - from + 1;  // 0: all 2^64
-  const auto integers = [&, from = from](auto zero) {
-    using T = decltype(zero);
-    fill<T, 2>(self, key, [&](const Words& w, int64_t i) {
-      const uint64_t word = wide(w, i);
-      return static_cast<T>((range == 0 ? word : word % range) + from);
-    });
-  };
-  fill_as<int64_t>(self, integers);
-  fill_as<int32_t>(self, integers);
-  fill_as<int16_t>(self, integers);
-  fill_as<int8_t>(self, integers);
-  fill_as<uint8_t>(self, integers);
+  const auto [from, range] = random::keyed_range(self, low, high);
+  random::with_keyed_integers(self.scalar_type(), from, range, [&](const auto& make) { fill(self, key, make); });
   return self;
 }
 Tensor philox_randint(const Tensor& self, const Tensor& key, std::optional<int64_t> low, std::optional<int64_t> high) {

@@ -26,6 +26,7 @@ Tensor key_of(const std::vector<double>& numbers, IntArrayRef sizes = {2}) {
 }
 
 TEST(Samplers, GammaAndDirichlet) {
+  if (testing::device().is_cuda()) GTEST_SKIP() << "the numbers of the CPU's generator; //aten/cuda:samplers_test has CUDA's";
   at::manual_seed(42);
   expect_close(at::_standard_gamma(tensor_of({0.5}, {2}, kDouble)), {1.5588052402318462, 0.3128827216734808}, 1e-14);
   at::manual_seed(42);

@@ -135,11 +135,8 @@ void complex_logsumexp(const Tensor& self, const DimMask& mask, Tensor& out) {
 
 }  // namespace
 
-void logsumexp_kernel(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
-  if (self.is_complex()) {
-    TORCH_CHECK_NOT_IMPLEMENTED(self.is_cpu(), "\"logsumexp\" not implemented for '", self.scalar_type(), "' on CUDA tensors");
-    return complex_logsumexp(self, make_dim_mask(dim, self.dim()), out);
-  }
+void logsumexp_cpu(const Tensor& self, IntArrayRef dim, bool, Tensor& out) {
+  if (self.is_complex()) return complex_logsumexp(self, make_dim_mask(dim, self.dim()), out);
   cpu::ReduceParams params;
   params.out_type = out.scalar_type();
   const DimMask mask = make_dim_mask(dim, self.dim());

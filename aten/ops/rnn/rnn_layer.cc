@@ -42,59 +42,6 @@ constexpr int64_t kNearBytes = 7 << 18;
 constexpr int64_t kPackedBlock = 8, kLargestBlock = 60;
 constexpr int64_t kStepsWorthACopy = 8;
 
-const char* name_of(CellKind kind) {
-  constexpr const char* kNames[] = {"rnn_relu", "rnn_tanh", "lstm", "gru"};
-  return kNames[static_cast<int64_t>(kind)];
-}
-int64_t gate_count(CellKind kind) {
-  return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1;
-}
-
-void check_sizes(const char* op, const char* name, const Tensor& t, IntArrayRef sizes) {
-  TORCH_CHECK(t.sizes() == sizes, op, ": Expected ", name, " of size ", sizes, ", got ", t.sizes());
-}
-
-void check_like_input(const char* op, const char* name, const Tensor& t, const Tensor& input) {
-  TORCH_CHECK(t.scalar_type() == input.scalar_type(), op, ": expected ", name, " to have the input's dtype ",
-              input.scalar_type(), ", but got ", t.scalar_type());
-}
-
-// The steps of a layer in the order in which they run. Rows of a step that the one before it did not have start from
-// the initial state.
-struct Steps {
-  Steps(IntArrayRef sizes, bool reverse) : sizes(sizes), reverse(reverse), offsets(sizes.size()) {
-    int64_t next = 0;
-    for (size_t t = 0; t < sizes.size(); ++t) {
-      offsets[t] = next;
-      next += sizes[t];
-    }
-  }
-  struct Step {
-    int64_t first, count;          // rows
-    int64_t before, before_count;  // the same of the step before it; 0 rows in the first
-  };
-  Step operator[](int64_t order) const {
-    const int64_t steps = static_cast<int64_t>(sizes.size()), by = reverse ? 1 : -1;
-    const int64_t t = reverse ? steps - 1 - order : order;
-    Step s{offsets[static_cast<size_t>(t)], sizes[static_cast<size_t>(t)], 0, 0};
-    if (order > 0) {
-      s.before = offsets[static_cast<size_t>(t + by)];
-      s.before_count = std::min(s.count, sizes[static_cast<size_t>(t + by)]);
-    }
-    return s;
-  }
-  // What of a step belongs to `count` samples from `first` on.
-  Step part(int64_t order, int64_t first, int64_t count) const {
-    const auto within = [&](int64_t all) { return std::clamp<int64_t>(all - first, 0, count); };
-    const Step s = (*this)[order];
-    return {s.first + first, within(s.count), s.before + first, within(s.before_count)};
-  }
-
-  IntArrayRef sizes;
-  bool reverse;
-  std::vector<int64_t> offsets;
-};
-
 template <class T>
 const T* data_of(const Tensor& t) {
   return t.defined() ? static_cast<const T*>(t.const_data_ptr()) : nullptr;
@@ -102,14 +49,6 @@ const T* data_of(const Tensor& t) {
 template <class T>
 T* memory_of(const Tensor& t) {
   return t.defined() ? static_cast<T*>(t.mutable_data_ptr()) : nullptr;
-}
-
-Tensor dense_or_none(const std::optional<Tensor>& t) {
-  return is_given(t) ? dense(*t) : Tensor();
-}
-
-Tensor scratch(IntArrayRef sizes, const Tensor& like) {
-  return empty_contiguous(sizes, like.scalar_type(), like.device());
 }
 
 template <class T>
@@ -183,12 +122,6 @@ void for_rows(int64_t rows, int64_t width, const F& f) {
                    });
 }
 
-// What an LSTM or an RNN adds to the sums: both biases. A GRU's second one belongs to the hidden state's.
-Tensor input_bias(const RnnLayer& l, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) {
-  if (!is_given(b_ih)) return {};
-  return l.kind == CellKind::kGru ? dense(*b_ih) : dense(at::add(*b_ih, *b_hh));
-}
-
 template <class T>
 struct ForwardMemory {
   const T *input, *bias;  // what the sums of the input are made of, where that is not done for all steps before
@@ -251,62 +184,6 @@ TensorSpec spec(IntArrayRef sizes, const Tensor& like) {
 
 }  // namespace
 
-RnnLayer check_rnn_layer(const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx, const Tensor& w_ih,
-                         const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh,
-                         const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode) {
-  TORCH_CHECK(mode >= 0 && mode <= 3, "_rnn_layer: mode must be from 0 to 3, got ", mode);
-  RnnLayer l;
-  l.kind = static_cast<CellKind>(mode);
-  const char* op = name_of(l.kind);
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '",
-                              toString(input.scalar_type()), "'");
-  check_matrix_dtype(op, input.scalar_type());
-  TORCH_CHECK(input.dim() == 2 && hx.dim() == 2 && w_ih.dim() == 2 && w_hh.dim() == 2, op,
-              ": Expected input, hidden state and weights to be matrices, got sizes ", input.sizes(), ", ", hx.sizes(),
-              ", ", w_ih.sizes(), " and ", w_hh.sizes());
-  l.steps = static_cast<int64_t>(batch_sizes.size());
-  l.batch = l.steps == 0 ? 0 : batch_sizes[0];
-  for (size_t t = 0; t < batch_sizes.size(); ++t) {
-    TORCH_CHECK(batch_sizes[t] >= 0 && (t == 0 || batch_sizes[t] <= batch_sizes[t - 1]), op,
-                ": batch_sizes must not be negative and must not increase, got ", batch_sizes[t], " at step ", t);
-    l.rows += batch_sizes[t];
-  }
-  TORCH_CHECK(l.rows == input.size(0), op, ": Expected an input of ", l.rows, " rows, the sum of batch_sizes, got ",
-              input.size(0));
-  l.input = input.size(1);
-  l.gates = w_hh.size(0);
-  const int64_t count = gate_count(l.kind);
-  TORCH_CHECK(l.gates % count == 0, op, ": the first size of weight_hh must be a multiple of ", count, ", got ",
-              l.gates);
-  l.hidden = l.gates / count;
-  TORCH_CHECK(!is_given(w_hr) || l.kind == CellKind::kLstm, op, ": only an LSTM has a projection");
-  l.state = is_given(w_hr) ? w_hr->size(0) : l.hidden;
-  if (is_given(w_hr)) check_sizes(op, "weight_hr", *w_hr, {l.state, l.hidden});
-  TORCH_CHECK(w_ih.size(1) == l.input, op, ": Expected an input of size ", w_ih.size(1),
-              ", the columns of weight_ih, got ", l.input);
-  check_sizes(op, "weight_ih", w_ih, {l.gates, l.input});
-  check_sizes(op, "weight_hh", w_hh, {l.gates, l.state});
-  check_sizes(op, "hidden state", hx, {l.batch, l.state});
-  TORCH_CHECK(is_given(cx) == (l.kind == CellKind::kLstm), op, ": expects ",
-              l.kind == CellKind::kLstm ? "two hidden states" : "one hidden state");
-  if (is_given(cx)) check_sizes(op, "cell state", *cx, {l.batch, l.hidden});
-  TORCH_CHECK(is_given(b_ih) == is_given(b_hh), op, ": expected both biases or none");
-  for (const std::optional<Tensor>* b : {&b_ih, &b_hh}) {
-    if (is_given(*b)) check_sizes(op, b == &b_ih ? "bias_ih" : "bias_hh", **b, {l.gates});
-  }
-  const auto like_input = [&](const char* name, const std::optional<Tensor>& t) {
-    if (is_given(t)) check_like_input(op, name, *t, input);
-  };
-  check_like_input(op, "hidden state", hx, input);
-  like_input("cell state", cx);
-  check_like_input(op, "weight_ih", w_ih, input);
-  check_like_input(op, "weight_hh", w_hh, input);
-  like_input("bias_ih", b_ih);
-  like_input("bias_hh", b_hh);
-  like_input("weight_hr", w_hr);
-  return l;
-}
-
 std::array<TensorSpec, 5> rnn_layer_meta(const Tensor& input, const Tensor& hx, const std::optional<Tensor>& cx,
                                          const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih,
                                          const std::optional<Tensor>& b_hh, const std::optional<Tensor>& w_hr,
@@ -360,10 +237,9 @@ void rnn_layer_cpu(const Tensor& input, const Tensor& hx, const std::optional<Te
                                   memory_of<T>(of_hidden),
                                   memory_of<T>(unprojected)};
     const matrix::Type type = matrix_type(dtype);
-    const ForwardProducts products{
-        StepProduct(type, l.gates, l.input, data_of<T>(from_input), true, true),
-        StepProduct(type, l.gates, l.state, data_of<T>(recurrent), !copied, packed),
-        StepProduct(type, l.state, l.hidden, data_of<T>(projection), true, packed)};
+    const ForwardProducts products{StepProduct(type, l.gates, l.input, data_of<T>(from_input), true, true),
+                                   StepProduct(type, l.gates, l.state, data_of<T>(recurrent), !copied, packed),
+                                   StepProduct(type, l.state, l.hidden, data_of<T>(projection), true, packed)};
     for_blocks(l, sizeof(T), packed, [&](int64_t first, int64_t samples) {
       run_block<T>(l, steps, first, samples, products, data_of<T>(second), memory);
     });
@@ -438,17 +314,6 @@ void fill_states_before(const RnnLayer& l, const Steps& steps, const T* output, 
   }
 }
 
-// grads^T of, as (of^T grads)^T where `of` is the narrower: the first matrix of a product is read against its rows.
-Tensor weight_gradient(const Tensor& grads, const Tensor& of) {
-  if (of.size(1) >= grads.size(1)) return at::mm(at::t(grads), of);
-  return at::contiguous(at::t(at::mm(at::t(of), grads)));
-}
-
-Tensor or_zeros(const std::optional<Tensor>& grad, IntArrayRef sizes, const Tensor& like) {
-  Tensor t = scratch(sizes, like);
-  return is_given(grad) ? at::copy_(t, *grad) : at::zero_(t);
-}
-
 }  // namespace
 
 RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_output, const std::optional<Tensor>& grad_hy,
@@ -458,22 +323,9 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
                                          const std::optional<Tensor>& w_hr, IntArrayRef batch_sizes, int64_t mode,
                                          bool reverse, const Tensor& output, const Tensor& gates, const Tensor& cells,
                                          std::array<bool, 8> output_mask) {
-  const RnnLayer l = check_rnn_layer(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
+  const RnnLayer l = check_rnn_layer_backward(grad_output, grad_hy, grad_cy, input, hx, cx, w_ih, w_hh, b_ih, b_hh,
+                                              w_hr, batch_sizes, mode, output, gates, cells);
   const char* op = name_of(l.kind);
-  check_sizes(op, "output", output, {l.rows, l.state});
-  if (l.keeps_gates()) {
-    check_sizes(op, "gates", gates, {l.rows, l.gates});
-    check_sizes(op, "cells", cells, {l.rows, l.hidden});
-  }
-  if (is_given(grad_output)) check_sizes(op, "grad_output", *grad_output, output.sizes());
-  if (is_given(grad_hy)) check_sizes(op, "grad_hy", *grad_hy, hx.sizes());
-  if (is_given(grad_cy)) check_sizes(op, "grad_cy", *grad_cy, is_given(cx) ? cx->sizes() : IntArrayRef{0});
-  structured::check_one_device(input, grad_output, grad_hy, grad_cy, output, gates, cells, hx, cx, w_ih, w_hh, w_hr);
-  if (is_given(grad_output)) check_like_input(op, "grad_output", *grad_output, input);
-  check_like_input(op, "output", output, input);
-  check_like_input(op, "gates", gates, input);
-  check_like_input(op, "cells", cells, input);
-
   const bool gru = l.kind == CellKind::kGru, projected = is_given(w_hr);
   const Steps steps(batch_sizes, reverse);
   const Tensor grad_h = or_zeros(grad_hy, hx.sizes(), input),
@@ -516,19 +368,8 @@ RnnLayerGradients rnn_layer_backward_cpu(const std::optional<Tensor>& grad_outpu
     });
   });
 
-  RnnLayerGradients r;
-  if (output_mask[0]) std::get<0>(r) = at::mm(grad_gates, w_ih);
-  if (output_mask[1]) std::get<1>(r) = grad_h;
-  if (output_mask[2] && is_given(cx)) std::get<2>(r) = grad_c;
-  if (output_mask[3]) std::get<3>(r) = weight_gradient(grad_gates, input);
-  if (output_mask[4]) std::get<4>(r) = weight_gradient(grad_recurrent, before);
-  if (output_mask[5] && is_given(b_ih)) std::get<5>(r) = at::sum(grad_gates, IntArrayRef{0});
-  if (output_mask[6] && is_given(b_hh)) {
-    const Tensor& same = std::get<5>(r);
-    std::get<6>(r) = same.defined() && !gru ? at::clone(same) : at::sum(grad_recurrent, IntArrayRef{0});
-  }
-  if (unprojected.defined()) std::get<7>(r) = weight_gradient(grad_projected, unprojected);
-  return r;
+  return finish_rnn_gradients(l, {grad_gates, grad_recurrent, grad_h, grad_c, before, grad_projected, unprojected},
+                              input, w_ih, is_given(b_ih), output_mask);
 }
 
 RnnLayerGradients rnn_layer_backward_meta(const std::optional<Tensor>&, const std::optional<Tensor>&,

@@ -12,13 +12,22 @@
 #include "aten/core/tensor_spec.h"
 #include "aten/cpu/rows/rows.h"
 #include "aten/cpu/support/visit_dtype.h"
+#include "aten/cuda/sort/histogram.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/sort/kernels.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/view/ops.h"
 
-namespace at::native {
+namespace at {
+namespace cuda {
+// There in programs that link //aten/cuda.
+[[gnu::weak]] Tensor column_extremes(const Tensor& points);
+[[gnu::weak]] Tensor histogram(const Tensor& points, TensorList edges, IntArrayRef sizes, const Tensor& weights,
+                               bool density);
+}  // namespace cuda
+
+namespace native {
 namespace {
 
 void check_input(const Tensor& self) {
@@ -89,30 +98,55 @@ DimVector checked_sizes(const Tensor& self, const Bins& bins, const std::optiona
   return sizes;
 }
 
+struct Span {
+  double low, high;
+};
+
+// From the least to the greatest element of each column; NaN where there is one.
+template <class T>
+std::vector<Span> spans_of(const Tensor& points) {
+  const int64_t n = points.size(0), dims = points.size(1);
+  std::vector<Span> spans(static_cast<size_t>(dims), Span{0, 1});
+  if (n == 0) return spans;
+  if (!points.is_cpu()) {
+    const Tensor extremes = cuda::column_extremes(points);
+    for (int64_t d = 0; d < dims; ++d) {
+      const double* of = extremes.const_data_ptr<double>() + d;
+      spans[static_cast<size_t>(d)] = {of[0], of[dims]};
+    }
+    return spans;
+  }
+  const T* x = points.const_data_ptr<T>();
+  for (int64_t d = 0; d < dims; ++d) {
+    auto& [low, high] = spans[static_cast<size_t>(d)];
+    low = high = static_cast<double>(x[d]);
+    if (dims == 1) {
+      low = static_cast<double>(cpu::row_min(x, n));
+      high = static_cast<double>(cpu::row_max(x, n));
+    }
+    for (int64_t i = 1; dims > 1 && i < n; ++i) {
+      const auto v = static_cast<double>(x[i * dims + d]);
+      low = v < low || v != v ? v : low;
+      high = v > high || v != v ? v : high;
+    }
+  }
+  return spans;
+}
+
 // The edges of `counts` equal bins in each dimension, over `range` or from the least to the greatest element.
 template <class T>
 std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef counts, const std::optional<ArrayRef<double>>& range) {
-  const int64_t n = points.size(0), dims = points.size(1);
-  const T* x = points.data_ptr<T>();
+  const int64_t dims = points.size(1);
+  std::vector<Span> spans;
+  if (range.has_value()) {
+    for (size_t d = 0; d < static_cast<size_t>(dims); ++d) spans.push_back({(*range)[2 * d], (*range)[2 * d + 1]});
+  } else {
+    spans = spans_of<T>(points);
+  }
   std::vector<Tensor> edges;
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t count = counts[static_cast<size_t>(d)];
-    double low = 0, high = 1;
-    if (range.has_value()) {
-      low = (*range)[static_cast<size_t>(2 * d)];
-      high = (*range)[static_cast<size_t>(2 * d + 1)];
-    } else if (n > 0) {
-      low = high = static_cast<double>(x[d]);
-      if (dims == 1) {
-        low = static_cast<double>(cpu::row_min(x, n));
-        high = static_cast<double>(cpu::row_max(x, n));
-      }
-      for (int64_t i = 1; dims > 1 && i < n; ++i) {
-        const auto v = static_cast<double>(x[i * dims + d]);
-        low = v < low || v != v ? v : low;
-        high = v > high || v != v ? v : high;
-      }
-    }
+    auto [low, high] = spans[static_cast<size_t>(d)];
     TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension ", d, "'s range [", low, ", ",
                 high, "] is not finite");
     TORCH_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low, " max ", high,
@@ -123,7 +157,7 @@ std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef counts, const s
       e.data_ptr<T>()[i] =
           static_cast<T>(i == count ? high : low + (high - low) * static_cast<double>(i) / static_cast<double>(count));
     }
-    edges.push_back(e);
+    edges.push_back(points.is_cpu() ? e : at::to(e, points.device()));
   }
   return edges;
 }
@@ -207,7 +241,8 @@ std::tuple<Tensor, std::vector<Tensor>> run(const Tensor& self, const Bins& bins
   cpu::visit_floating(self.scalar_type(), "histogramdd", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (bins.counts != nullptr) edges = equal_bins<T>(points, *bins.counts, bins.range);
-    hist = counted<T>(points, edges, sizes, bins.counts != nullptr, weights, density);
+    hist = points.is_cpu() ? counted<T>(points, edges, sizes, bins.counts != nullptr, weights, density)
+                           : cuda::histogram(points, edges, sizes, weights, density);
   });
   return {hist, edges};
 }
@@ -264,7 +299,7 @@ std::array<TensorSpec, 2> histogram_tensor_meta(const Tensor& self, const Tensor
                                                 const std::optional<Tensor>& weight, bool) {
   return flat_specs(self, {.edges = {bins}}, weight);
 }
-void histogram_tensor_cpu(const Tensor& self, const Tensor& bins, const std::optional<Tensor>& weight, bool density,
+void histogram_tensor_kernel(const Tensor& self, const Tensor& bins, const std::optional<Tensor>& weight, bool density,
                           Tensor& hist, Tensor& bin_edges) {
   run_flat(self, {.edges = {bins}}, weight, density, hist, bin_edges);
 }
@@ -273,7 +308,7 @@ std::array<TensorSpec, 2> histogram_count_meta(const Tensor& self, int64_t bins,
   const IntArrayRef counts(bins);
   return flat_specs(self, {.counts = &counts, .range = range}, weight);
 }
-void histogram_count_cpu(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
+void histogram_count_kernel(const Tensor& self, int64_t bins, std::optional<ArrayRef<double>> range,
                          const std::optional<Tensor>& weight, bool density, Tensor& hist, Tensor& bin_edges) {
   const IntArrayRef counts(bins);
   run_flat(self, {.counts = &counts, .range = range}, weight, density, hist, bin_edges);
@@ -320,16 +355,17 @@ TensorSpec histogramdd_from_counts_meta(const Tensor& self, IntArrayRef bins, st
                                         const std::optional<Tensor>& weight, bool) {
   return histogram_spec(self, {.counts = &bins, .range = range}, weight);
 }
-void histogramdd_from_counts_cpu(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
+void histogramdd_from_counts_kernel(const Tensor& self, IntArrayRef bins, std::optional<ArrayRef<double>> range,
                                  const std::optional<Tensor>& weight, bool density, Tensor& out) {
   at::copy_(out, std::get<0>(native::histogramdd(self, bins, range, weight, density)));
 }
 TensorSpec histogramdd_from_edges_meta(const Tensor& self, TensorList bins, const std::optional<Tensor>& weight, bool) {
   return histogram_spec(self, {.edges = bins}, weight);
 }
-void histogramdd_from_edges_cpu(const Tensor& self, TensorList bins, const std::optional<Tensor>& weight, bool density,
+void histogramdd_from_edges_kernel(const Tensor& self, TensorList bins, const std::optional<Tensor>& weight, bool density,
                                 Tensor& out) {
   at::copy_(out, std::get<0>(run(self, {.edges = bins}, weight, density)));
 }
 
-}  // namespace at::native
+}  // namespace native
+}  // namespace at

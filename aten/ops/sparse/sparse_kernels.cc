@@ -47,7 +47,7 @@ Tensor with_nnz(const Tensor& values) {
 
 // One more than the greatest index of each sparse dimension, then the dense sizes.
 DimVector inferred_size(const Tensor& indices, const Tensor& values) {
-  const Tensor rows = dense(indices);
+  const Tensor rows = dense(at::to(indices, Device(DeviceType::CPU), ScalarType::Long));
   const int64_t* data = rows.data_ptr<int64_t>();
   const int64_t nnz = indices.size(1);
   DimVector sizes;

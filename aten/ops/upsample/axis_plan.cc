@@ -9,44 +9,6 @@
 namespace at::native {
 namespace {
 
-// More would take gigabytes for weights alone.
-constexpr int64_t kMostTaps = int64_t{1} << 28;
-
-bool usable(std::optional<double> scale) {
-  return scale.has_value() && *scale > 0;
-}
-
-// The distance of neighbouring elements of the result, in elements of the input.
-double step_of(int64_t in, int64_t out, bool align_corners, std::optional<double> scale) {
-  if (align_corners) return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0.0;
-  return usable(scale) ? 1.0 / *scale : static_cast<double>(in) / static_cast<double>(out);
-}
-
-// The cubic convolution kernel (Keys, 1981) with parameter a.
-double cubic(double x, double a) {
-  x = std::abs(x);
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? a * (((x - 5) * x + 8) * x - 4) : 0.0;
-}
-double sinc(double x) {
-  return x == 0 ? 1.0 : std::sin(M_PI * x) / (M_PI * x);
-}
-
-struct Window {
-  double support;
-  double (*value)(double);
-};
-Window window_of(Filter filter) {
-  switch (filter) {
-    case Filter::kLinearAntialias:
-      return {1, [](double x) { return std::max(0.0, 1 - std::abs(x)); }};
-    case Filter::kCubicAntialias:
-      return {2, [](double x) { return cubic(x, -0.5); }};
-    default:
-      return {3, [](double x) { return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0.0; }};
-  }
-}
-
 void add_tap(AxisPlan& plan, int64_t index, double weight) {
   plan.index.push_back(std::clamp<int64_t>(index, 0, plan.in - 1));
   plan.weight.push_back(weight);
@@ -55,20 +17,16 @@ void end_element(AxisPlan& plan) {
   plan.offset.push_back(static_cast<int64_t>(plan.index.size()));
 }
 
-// The filter is stretched by the step where that is above 1, so that every element of the input counts.
 void antialias(const char* op, AxisPlan& plan, Filter filter, double step) {
-  const Window window = window_of(filter);
-  step = std::min(step, 0x1p1000);  // that of a scale next to 0 is infinite
-  const double stretch = std::max(step, 1.0), support = window.support * stretch, in = static_cast<double>(plan.in);
+  const AntialiasFilter<double> f = antialias_filter(filter, step);
   for (int64_t i = 0; i < plan.out; ++i) {
-    const double center = std::min(step * (static_cast<double>(i) + 0.5), in + support);
-    const int64_t begin = static_cast<int64_t>(std::clamp(center - support + 0.5, 0.0, in - 1));
-    const int64_t end = static_cast<int64_t>(std::clamp(center + support + 0.5, static_cast<double>(begin + 1), in));
-    TORCH_CHECK(static_cast<int64_t>(plan.index.size()) + end - begin <= kMostTaps, op, ": a scale of ", 1 / step,
+    const AntialiasPlace<double> place = antialias_place(f, plan.in, i);
+    const auto [begin, end, center] = place;
+    TORCH_CHECK(static_cast<int64_t>(plan.index.size()) + end - begin <= kMostTaps, op, ": a scale of ", 1 / f.step,
                 " from ", plan.in, " to ", plan.out, " elements reads too many of them for each");
     double total = 0;
     for (int64_t j = begin; j < end; ++j) {
-      add_tap(plan, j, window.value((static_cast<double>(j) - center + 0.5) / stretch));
+      add_tap(plan, j, antialias_weight(f, place, j));
       total += plan.weight.back();
     }
     if (total != 0) {
@@ -79,21 +37,10 @@ void antialias(const char* op, AxisPlan& plan, Filter filter, double step) {
 }
 
 void interpolate(AxisPlan& plan, Filter filter, double step, bool align_corners) {
-  const double last = static_cast<double>(plan.in - 1);
   for (int64_t i = 0; i < plan.out; ++i) {
-    double at = align_corners ? step * static_cast<double>(i) : step * (static_cast<double>(i) + 0.5) - 0.5;
-    if (filter == Filter::kLinear) {
-      at = std::max(at, 0.0);
-      const int64_t left = at < last ? static_cast<int64_t>(at) : plan.in - 1;
-      const double part = std::clamp(at - static_cast<double>(left), 0.0, 1.0);
-      add_tap(plan, left, 1 - part);
-      add_tap(plan, left + 1, part);
-    } else {
-      at = std::min(at, last + 1);
-      const double left = std::floor(at), part = at - left;
-      for (int64_t k = -1; k <= 2; ++k) {
-        add_tap(plan, static_cast<int64_t>(left) + k, cubic(part - static_cast<double>(k), -0.75));
-      }
+    const InterpolationPlace<double> place = interpolation_place(filter, align_corners, step, plan.in, i);
+    for (int64_t k = 0; k < (filter == Filter::kLinear ? 2 : 4); ++k) {
+      add_tap(plan, place.first + k, interpolation_weight(filter, place, k));
     }
     end_element(plan);
   }
@@ -148,21 +95,9 @@ AxisPlan identity_plan(int64_t size) {
 
 std::vector<int64_t> nearest_indices(Filter filter, int64_t in, int64_t out, std::optional<double> scale,
                                      NearestRule rule) {
-  const bool exact = filter == Filter::kNearestExact;
-  if (rule == NearestRule::kSizesFirst && !exact && (out == in || out == 2 * in)) scale.reset();
-  const double step = step_of(in, out, false, scale), shift = exact ? 0.5 : 0.0;
-  const float short_step = usable(scale) ? static_cast<float>(step) : static_cast<float>(in) / static_cast<float>(out);
-  const auto place = [&](int64_t i) -> float {
-    const float at = static_cast<float>(i) + static_cast<float>(shift);
-    if (rule == NearestRule::kDouble) return static_cast<float>((static_cast<double>(i) + shift) * step);
-    if (rule == NearestRule::kFloat && exact) return std::fma(short_step, at, -0.5f) + 0.5f;
-    return at * short_step;
-  };
+  const NearestSteps steps = nearest_steps(filter, in, out, scale, rule);
   std::vector<int64_t> indices(static_cast<size_t>(out));
-  for (int64_t i = 0; i < out; ++i) {
-    const float at = std::floor(place(i));
-    indices[static_cast<size_t>(i)] = at < static_cast<float>(in) ? std::min(static_cast<int64_t>(at), in - 1) : in - 1;
-  }
+  for (int64_t i = 0; i < out; ++i) indices[static_cast<size_t>(i)] = nearest_index(filter, rule, steps, in, i);
   return indices;
 }
 
@@ -178,7 +113,7 @@ AxisPlan axis_plan(const char* op, Filter filter, int64_t in, int64_t out, bool 
     }
     return plan;
   }
-  const double step = step_of(in, out, align_corners, scale);
+  const double step = axis_step(in, out, align_corners, scale);
   if (filter == Filter::kLinear || filter == Filter::kCubic) {
     interpolate(plan, filter, step, align_corners);
   } else {
@@ -250,11 +185,10 @@ cpu::RowTaps<C> Taps<C>::view() const {
 template class Taps<float>;
 template class Taps<double>;
 
-// As many fractional bits as 16-bit weights have room for, as image libraries do.
 ByteTaps::ByteTaps(const AxisPlan& plan, int64_t channels) {
   double most = 0;
   for (double w : plan.weight) most = std::max(most, std::abs(w));
-  while (shift_ < 21 && static_cast<int>(0.5 + most * (1 << (shift_ + 1))) < (1 << 15)) ++shift_;
+  shift_ = weight_bits(most);
   const double unit = 1 << shift_;
   for_each_tap(plan, channels, offset_, index_,
                [&](double w) { weight_.push_back(static_cast<int16_t>(std::lround(w * unit))); });

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "aten/cpu/resample/resample.h"
+#include "aten/ops/upsample/axis_formulas.h"
 #include "c10/util/array_ref.h"
 
 namespace at::native {
-
-enum class Filter { kNearest, kNearestExact, kLinear, kCubic, kLinearAntialias, kCubicAntialias, kLanczosAntialias };
 
 // Element i of `out` elements is sum_k weight[k] * x[index[k]] over offset[i] <= k < offset[i + 1]; the indices of an
 // element ascend, and so do those of one element after another. Indices at a border may occur twice.
@@ -37,10 +36,6 @@ AxisPlan transposed(const AxisPlan& plan);
 // Each index once.
 AxisPlan merged(const AxisPlan& plan);
 
-// How places are rounded where they fall on the border of two elements, which PyTorch does in three ways: in float32;
-// in float32 with a fused multiplication; in float64. In the first, that of all gradients, a scale that contradicts
-// sizes of a ratio of 1 or 2 does not count for kNearest.
-enum class NearestRule { kSizesFirst, kFloat, kDouble };
 // The place in the input of each element of the result in one dimension, for the filters kNearest and kNearestExact.
 std::vector<int64_t> nearest_indices(Filter filter, int64_t in, int64_t out, std::optional<double> scale,
                                      NearestRule rule);

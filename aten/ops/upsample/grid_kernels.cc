@@ -12,6 +12,8 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
+#include "aten/ops/upsample/grid_formulas.h"
+#include "aten/ops/upsample/grid_geometry.h"
 #include "aten/ops/upsample/kernels.h"
 #include "aten/ops/upsample/ops.h"
 #include "aten/ops/view/ops.h"
@@ -20,180 +22,14 @@
 namespace at::native {
 namespace {
 
-enum class Mode : int64_t { kBilinear = 0, kNearest = 1, kBicubic = 2 };
-enum class Padding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
+using sampling::AxisTaps;
+using sampling::TapWeight;
 
 constexpr int kBlock = 128;  // places that are worked on at once
-constexpr int kMostTaps = 16;
 constexpr int64_t kGrain = 8192;
 
 template <class T>
 using Compute = typename cpu::ComputeType<T>::type;
-
-struct Sampling {
-  int dims = 2;
-  Mode mode = Mode::kBilinear;
-  Padding padding = Padding::kZeros;
-  bool align_corners = false;
-  int64_t batch = 0, channels = 0, places = 0;
-  std::array<int64_t, 3> size{1, 1, 1};  // of the input: width, height, depth, as a grid counts
-  int64_t plane() const { return size[0] * size[1] * size[2]; }
-  int taps() const { return mode == Mode::kNearest ? 1 : mode == Mode::kBicubic ? 16 : 1 << dims; }
-};
-
-const char* op_name(int dims) {
-  return dims == 2 ? "grid_sampler_2d" : "grid_sampler_3d";
-}
-
-Sampling checked_sampling(int dims, const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
-                          int64_t padding_mode, bool align_corners) {
-  constexpr const char* op = "grid_sampler";
-  TORCH_CHECK(input.dim() == dims + 2 && grid.dim() == dims + 2, op, "(): expected input and grid of ", dims + 2,
-              " dimensions, but got input with sizes ", input.sizes(), " and grid with sizes ", grid.sizes());
-  TORCH_CHECK(input.device() == grid.device(), op, "(): expected input and grid to be on same device, but input is on ",
-              input.device(), " and grid is on ", grid.device());
-  TORCH_CHECK(input.scalar_type() == grid.scalar_type(), op, "(): expected scalar type ", input.scalar_type(),
-              " of grid, as of input, but found ", grid.scalar_type());
-  TORCH_CHECK(input.size(0) == grid.size(0), op,
-              "(): expected grid and input to have same batch size, but got input with sizes ", input.sizes(),
-              " and grid with sizes ", grid.sizes());
-  TORCH_CHECK(grid.size(-1) == dims, op, "(): expected grid to have size ", dims,
-              " in last dimension, but got grid with sizes ", grid.sizes());
-  for (int64_t d = 2; d < input.dim(); ++d) {
-    TORCH_CHECK(input.size(d) > 0, op, "(): expected input to have non-empty spatial dimensions, but input has sizes ",
-                input.sizes(), " with dimension ", d, " being empty");
-  }
-  const int64_t modes = dims == 2 ? 3 : 2;
-  TORCH_CHECK(interpolation_mode >= 0 && interpolation_mode < modes, op, "(): interpolation_mode ", interpolation_mode,
-              " is not one of 0 (bilinear), 1 (nearest)",
-              dims == 2 ? ", 2 (bicubic)" : "; bicubic interpolation only supports 4D input");
-  TORCH_CHECK(padding_mode >= 0 && padding_mode < 3, op, "(): padding_mode ", padding_mode,
-              " is not one of 0 (zeros), 1 (border), 2 (reflection)");
-  TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '",
-                              input.scalar_type(), "'");
-  Sampling s{dims, static_cast<Mode>(interpolation_mode), static_cast<Padding>(padding_mode), align_corners};
-  s.batch = input.size(0), s.channels = input.size(1), s.places = 1;
-  for (int d = 0; d < dims; ++d) {
-    s.size[static_cast<size_t>(d)] = input.size(dims + 1 - d);
-    s.places *= grid.size(d + 1);
-  }
-  return s;
-}
-
-TensorSpec sampled_spec(const Sampling& s, const Tensor& input, const Tensor& grid) {
-  DimVector sizes{s.batch, s.channels};
-  for (int d = 0; d < s.dims; ++d) sizes.push_back(grid.size(d + 1));
-  return {sizes, {}, input.scalar_type(), input.device()};
-}
-
-// A coordinate and its derivative by the grid's number.
-template <class C>
-struct Coordinate {
-  C at, slope;
-};
-
-template <class C>
-Coordinate<C> unnormalized(const Sampling& s, C grid, int64_t size) {
-  const C n = static_cast<C>(size);
-  if (s.align_corners) return {(grid + 1) / 2 * (n - 1), (n - 1) / 2};
-  return {((grid + 1) * n - 1) / 2, n / 2};
-}
-
-template <class C>
-Coordinate<C> clipped(Coordinate<C> c, int64_t size) {
-  const C last = static_cast<C>(size - 1);
-  if (!(c.at > 0)) return {0, 0};  // also NaN
-  if (c.at >= last) return {last, 0};
-  return c;
-}
-
-// Folded at the centers of the outermost elements (align_corners), or at their outer edges.
-template <class C>
-Coordinate<C> reflected(Coordinate<C> c, int64_t size, bool align_corners) {
-  const C low = align_corners ? 0 : C(-0.5), span = static_cast<C>(align_corners ? size - 1 : size);
-  if (span == 0) return {0, 0};
-  C at = c.at - low, slope = c.slope;
-  if (at < 0) at = -at, slope = -slope;
-  const C rest = std::fmod(at, span), flips = std::floor(at / span);
-  if (std::fmod(flips, C(2)) == 0) return {rest + low, slope};
-  return {span - rest + low, -slope};
-}
-
-template <class C>
-Coordinate<C> padded(const Sampling& s, Coordinate<C> c, int64_t size) {
-  if (s.padding == Padding::kBorder) return clipped(c, size);
-  if (s.padding == Padding::kReflection) return clipped(reflected(c, size, s.align_corners), size);
-  return c;
-}
-
-// What a coordinate reads in its dimension: up to four neighbours, -1 where there is none, with weights and their
-// derivatives.
-template <class C>
-struct AxisTaps {
-  int64_t index[4];
-  C weight[4], slope[4], curve[4];  // the second derivatives
-};
-
-// The integer that a coordinate of any size stands for, or -2 beyond the input on either side.
-template <class C>
-int64_t whole(C v, int64_t size) {
-  return v >= -1 && v <= static_cast<C>(size) ? static_cast<int64_t>(v) : -2;
-}
-int64_t inside_or_none(int64_t i, int64_t size) {
-  return i >= 0 && i < size ? i : -1;
-}
-
-// The element that is nearest to v, halves to the even one, and the one before v: without calls where v is near the
-// input; far from it, or NaN, -2.
-template <class C>
-int64_t nearest(C v, int64_t size) {
-  if (size >= (int64_t{1} << 21)) return whole(std::nearbyint(v), size);
-  if (!(v >= -1 && v <= static_cast<C>(size))) return -2;
-  constexpr C kWholes = std::is_same_v<C, double> ? C(0x1.8p52) : C(0x1.8p23);  // numbers of this size have no fraction
-  return static_cast<int64_t>((v + kWholes) - kWholes);
-}
-template <class C>
-int64_t before(C v, int64_t size) {
-  if (!(v >= -1 && v <= static_cast<C>(size))) return -2;
-  const auto i = static_cast<int64_t>(v);
-  return i - static_cast<int64_t>(static_cast<C>(i) > v);
-}
-
-// Keys' cubic convolution kernel with a = -0.75 and its derivatives, at a distance of either sign.
-template <class C>
-void cubic(C x, C* value, C* slope, C* curve) {
-  constexpr C a = C(-0.75);
-  const C t = std::abs(x), sign = x < 0 ? C(-1) : C(1);
-  *value = t < 1 ? ((a + 2) * t - (a + 3)) * t * t + 1 : a * (((t - 5) * t + 8) * t - 4);
-  *slope = sign * (t < 1 ? (3 * (a + 2) * t - 2 * (a + 3)) * t : a * ((3 * t - 10) * t + 8));
-  *curve = t < 1 ? 6 * (a + 2) * t - 2 * (a + 3) : a * (6 * t - 10);
-}
-
-// kSide taps: one is nearest, two are linear, four cubic.
-template <int kSide, class C>
-void find_taps(const Sampling& s, C grid, int64_t size, AxisTaps<C>& taps) {
-  Coordinate<C> c = unnormalized(s, grid, size);
-  if constexpr (kSide == 4) {
-    const C left = std::floor(c.at), part = c.at - left;
-    for (int k = 0; k < 4; ++k) {
-      cubic(part - static_cast<C>(k - 1), &taps.weight[k], &taps.slope[k], &taps.curve[k]);
-      taps.slope[k] *= c.slope, taps.curve[k] *= c.slope * c.slope;
-      const C at = padded(s, Coordinate<C>{left + static_cast<C>(k - 1), 0}, size).at;
-      taps.index[k] = inside_or_none(whole(at, size), size);
-    }
-    return;
-  }
-  c = padded(s, c, size);
-  if constexpr (kSide == 1) {
-    taps.index[0] = inside_or_none(nearest(c.at, size), size);
-    return;
-  }
-  const int64_t i = before(c.at, size);
-  const C part = c.at - static_cast<C>(i);
-  taps.index[0] = inside_or_none(i, size), taps.index[1] = inside_or_none(i + 1, size);
-  taps.weight[0] = 1 - part, taps.weight[1] = part;
-  taps.slope[0] = -c.slope, taps.slope[1] = c.slope;
-}
 
 // The taps of up to kBlock places: tap k of place b reads element index[k * n + b] of a plane, -1 for none. The places
 // with a tap that reads none are `edges`, where short_index has 0 for it. In planes of 2^31 elements and more all
@@ -203,42 +39,10 @@ struct Block {
   int n = 0;
   int edges = 0;
   std::array<int, kBlock> edge;
-  std::array<int64_t, kMostTaps * kBlock> index;
-  std::array<int32_t, kMostTaps * kBlock> short_index;
-  std::array<C, kMostTaps * kBlock> weight;
-  std::array<std::array<C, kMostTaps * kBlock>, 3> slope;  // by each number of the grid
-};
-
-// A weight and its derivatives, or, with a direction v in which the grid moves, the same of the weight's derivative
-// along it.
-template <class C>
-struct TapWeight {
-  C weight, slope[3];
-  TapWeight(const AxisTaps<C>* axis, const int* k, const C* v) {
-    const auto product = [&](const int* order) {
-      C value = 1;
-      for (int d = 0; d < 3; ++d) {
-        const AxisTaps<C>& a = axis[d];
-        value *= order[d] == 0 ? a.weight[k[d]] : order[d] == 1 ? a.slope[k[d]] : a.curve[k[d]];
-      }
-      return value;
-    };
-    int order[3] = {0, 0, 0};
-    weight = v == nullptr ? product(order) : C(0);
-    for (int d = 0; d < 3; ++d) {
-      ++order[d];
-      slope[d] = v == nullptr ? product(order) : C(0);
-      if (v != nullptr) {
-        weight += v[d] * product(order);
-        for (int e = 0; e < 3; ++e) {
-          ++order[e];
-          slope[d] += v[e] * product(order);
-          --order[e];
-        }
-      }
-      --order[d];
-    }
-  }
+  std::array<int64_t, kMostGridTaps * kBlock> index;
+  std::array<int32_t, kMostGridTaps * kBlock> short_index;
+  std::array<C, kMostGridTaps * kBlock> weight;
+  std::array<std::array<C, kMostGridTaps * kBlock>, 3> slope;  // by each number of the grid
 };
 
 // `grid` points to the numbers of the first of n places, `direction` to those of the direction in which each moves, or
@@ -255,7 +59,7 @@ void fill_taps(const Sampling& s, const T* grid, const T* direction, int n, bool
   C moved[3] = {};
   for (int b = 0; b < n; ++b) {
     for (int d = 0; d < kDims; ++d) {
-      find_taps<kSide>(s, static_cast<C>(grid[b * kDims + d]), s.size[static_cast<size_t>(d)], axis[d]);
+      sampling::find_taps<kSide>(s, static_cast<C>(grid[b * kDims + d]), s.size[static_cast<size_t>(d)], axis[d]);
       if (direction != nullptr) moved[d] = static_cast<C>(direction[b * kDims + d]);
     }
     bool all_inside = !wide;
@@ -297,12 +101,12 @@ void fill_block(const Sampling& s, const T* grid, const T* direction, int n, boo
     fill_taps<decltype(dims)::value, decltype(side)::value>(s, grid, direction, n, slopes, block);
   };
   using std::integral_constant;
-  if (s.mode == Mode::kBicubic) return fill(integral_constant<int, 2>{}, integral_constant<int, 4>{});
+  if (s.mode == SamplingMode::kBicubic) return fill(integral_constant<int, 2>{}, integral_constant<int, 4>{});
   if (s.dims == 2) {
-    if (s.mode == Mode::kNearest) return fill(integral_constant<int, 2>{}, integral_constant<int, 1>{});
+    if (s.mode == SamplingMode::kNearest) return fill(integral_constant<int, 2>{}, integral_constant<int, 1>{});
     return fill(integral_constant<int, 2>{}, integral_constant<int, 2>{});
   }
-  if (s.mode == Mode::kNearest) return fill(integral_constant<int, 3>{}, integral_constant<int, 1>{});
+  if (s.mode == SamplingMode::kNearest) return fill(integral_constant<int, 3>{}, integral_constant<int, 1>{});
   fill(integral_constant<int, 3>{}, integral_constant<int, 2>{});
 }
 
@@ -396,10 +200,10 @@ cpu::PixelTaps<C> pixel_taps(const Sampling& s, const Block<C>& block) {
 void sample(const Sampling& s, const Tensor& input, const Tensor& grid, const Tensor& direction, Tensor& out) {
   if (out.numel() == 0) return;
   const Tensor places = dense(grid);
-  const bool copies = s.mode == Mode::kNearest && !direction.defined();
+  const bool copies = s.mode == SamplingMode::kNearest && !direction.defined();
   if (by_pixels(s) && !copies) {
     const Tensor x = channels_last(input), y = blank_channels_last(out, out.scalar_type());
-    cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
+    cpu::visit_floating(input.scalar_type(), sampling_name(s.dims), [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T *from = static_cast<const T*>(x.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
       const T* moved = numbers_of<T>(direction);
@@ -415,7 +219,7 @@ void sample(const Sampling& s, const Tensor& input, const Tensor& grid, const Te
   }
   const Tensor x = dense(input);
   DenseOut to(out);
-  cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
+  cpu::visit_floating(input.scalar_type(), sampling_name(s.dims), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *from = static_cast<const T*>(x.const_data_ptr()), *at = static_cast<const T*>(places.const_data_ptr());
     const T* moved = numbers_of<T>(direction);
@@ -498,7 +302,7 @@ void grid_gradient(const Sampling& s, const T* grid, const T* direction, T* out,
   for_each_block<C>(s, [&](int64_t n, int64_t first, int count, Block<C>& block) {
     const int64_t place = n * s.places + first;
     fill_block(s, at_place(grid, place, s.dims), at_place(direction, place, s.dims), count, true, block);
-    std::array<C, kMostTaps * kBlock> sums{};
+    std::array<C, kMostGridTaps * kBlock> sums{};
     add_products(n, first, count, block, sums);
     T* to = out + place * s.dims;
     for (int b = 0; b < count; ++b) {
@@ -544,33 +348,13 @@ void grid_gradient(const Sampling& s, const T* grad, const T* x, const T* grid, 
   });
 }
 
-TensorSpec spec_like(const Tensor& t) {
-  return {DimVector(t.sizes().begin(), t.sizes().end()), {}, t.scalar_type(), t.device()};
-}
-
-std::array<TensorSpec, 2> backward_spec(const Sampling& s, const Tensor& grad_output, const Tensor& input,
-                                        const Tensor& grid, std::array<bool, 2> mask) {
-  const TensorSpec expected = sampled_spec(s, input, grid);
-  TORCH_CHECK(grad_output.sizes() == IntArrayRef(expected.sizes), op_name(s.dims),
-              "_backward(): expected grad_output of sizes ", IntArrayRef(expected.sizes), ", but got ",
-              grad_output.sizes());
-  TORCH_CHECK(grad_output.scalar_type() == input.scalar_type(), op_name(s.dims),
-              "_backward(): expected grad_output of type ", input.scalar_type(), ", but got ",
-              grad_output.scalar_type());
-  std::array<TensorSpec, 2> specs{spec_like(input), spec_like(grid)};
-  for (size_t i = 0; i < 2; ++i) {
-    if (!mask[i]) specs[i].sizes = DimVector{0};
-  }
-  return specs;
-}
-
 void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input, const Tensor& grid,
                const Tensor& direction, std::array<bool, 2> mask, Tensor& grad_input, Tensor& grad_grid) {
   const bool pixels = by_pixels(s);
-  const bool steps = s.mode == Mode::kNearest;  // no slopes, whatever lies there
+  const bool steps = s.mode == SamplingMode::kNearest;  // no slopes, whatever lies there
   const Tensor g = pixels ? channels_last(grad_output) : dense(grad_output), places = dense(grid);
   const Tensor x = !mask[1] || steps ? Tensor() : pixels ? channels_last(input) : dense(input);
-  cpu::visit_floating(input.scalar_type(), op_name(s.dims), [&](auto tag) {
+  cpu::visit_floating(input.scalar_type(), sampling_name(s.dims), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = Compute<T>;
     constexpr ScalarType kSums = std::is_same_v<C, double> ? kDouble : kFloat;
@@ -622,7 +406,7 @@ void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input
   std::array<TensorSpec, 2> grid_sampler_##dims##d_backward_meta(const Tensor& grad_output, const Tensor& input,      \
                                                                  const Tensor& grid, int64_t mode, int64_t padding,   \
                                                                  bool align, std::array<bool, 2> mask) {              \
-    return backward_spec(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, mask);  \
+    return sampling_backward_spec(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, mask);  \
   }                                                                                                                   \
   void grid_sampler_##dims##d_backward_cpu(const Tensor& grad_output, const Tensor& input, const Tensor& grid,        \
                                            int64_t mode, int64_t padding, bool align, std::array<bool, 2> mask,       \
@@ -642,28 +426,13 @@ Tensor blank_like(const Tensor& t) {
   return empty_contiguous(t.sizes(), t.scalar_type(), t.device());
 }
 
-Sampling check_backward_grad(const Tensor& to_input, const Tensor& to_grid, const Tensor& grad_output,
-                             const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
-                             bool align_corners) {
-  const int dims = static_cast<int>(input.dim()) - 2;
-  TORCH_CHECK(dims == 2 || dims == 3,
-              "_grid_sampler_backward_grad: expected an input of 4 or 5 dimensions, but got sizes ", input.sizes());
-  const Sampling s = checked_sampling(dims, input, grid, interpolation_mode, padding_mode, align_corners);
-  backward_spec(s, grad_output, input, grid, {true, true});
-  TORCH_CHECK(to_input.sizes() == input.sizes() && to_grid.sizes() == grid.sizes() &&
-                  to_input.scalar_type() == input.scalar_type() && to_grid.scalar_type() == grid.scalar_type(),
-              "_grid_sampler_backward_grad: expected gradients like input, ", input.sizes(), ", and grid, ",
-              grid.sizes(), ", but got ", to_input.sizes(), " and ", to_grid.sizes());
-  return s;
-}
-
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_meta(const Tensor& to_input, const Tensor& to_grid,
                                                                     const Tensor& grad_output, const Tensor& input,
                                                                     const Tensor& grid, int64_t interpolation_mode,
                                                                     int64_t padding_mode, bool align_corners) {
-  check_backward_grad(to_input, to_grid, grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
+  check_sampling_backward_grad(to_input, to_grid, grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
   return {blank_like(grad_output), blank_like(input), blank_like(grid)};
 }
 
@@ -672,7 +441,7 @@ std::tuple<Tensor, Tensor, Tensor> _grid_sampler_backward_grad_cpu(const Tensor&
                                                                    const Tensor& grid, int64_t interpolation_mode,
                                                                    int64_t padding_mode, bool align_corners) {
   const Sampling s =
-      check_backward_grad(to_input, to_grid, grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
+      check_sampling_backward_grad(to_input, to_grid, grad_output, input, grid, interpolation_mode, padding_mode, align_corners);
   const Tensor direction = dense(to_grid);
   std::array<Tensor, 2> outputs, grids;
   for (size_t i = 0; i < 2; ++i) outputs[i] = blank_like(grad_output), grids[i] = blank_like(grid);

@@ -33,10 +33,6 @@ std::array<AxisPlan, 3> plans_of(const char* op, Filter filter, int dims, const 
   return plans;
 }
 
-bool antialiased(Filter filter) {
-  return filter == Filter::kLinearAntialias || filter == Filter::kCubicAntialias || filter == Filter::kLanczosAntialias;
-}
-
 void interpolate(const char* op, Filter filter, int dims, const Tensor& self, bool align_corners, const Scales& scales,
                  Tensor& out) {
   if (out.numel() == 0) return;

@@ -72,11 +72,6 @@ struct RowPicks {
   }
 };
 
-NearestRule rule_of(int dims, const UpsampleGeometry& g, ScalarType type) {
-  if (g.channels >= 4 || (dims == 2 && g.out[1] + g.out[2] <= 128)) return NearestRule::kSizesFirst;
-  return type == kDouble ? NearestRule::kDouble : NearestRule::kFloat;
-}
-
 void nearest(Filter filter, int dims, const Tensor& self, const Scales& scales, Tensor& out) {
   if (out.numel() == 0) return;
   const UpsampleGeometry g = upsample_geometry(self, dims, self.sizes(), out.sizes());
@@ -86,7 +81,7 @@ void nearest(Filter filter, int dims, const Tensor& self, const Scales& scales, 
   unsigned char* to = static_cast<unsigned char*>(result.tensor().mutable_data_ptr());
   std::array<std::vector<int64_t>, 3> index;
   for (size_t d = 0; d < 3; ++d) {
-    index[d] = nearest_indices(filter, g.in[d], g.out[d], scales[d], rule_of(dims, g, x.scalar_type()));
+    index[d] = nearest_indices(filter, g.in[d], g.out[d], scales[d], nearest_rule(dims, g, x.scalar_type()));
   }
   const int64_t pixel = g.channels * static_cast<int64_t>(x.itemsize());
   const int64_t in_row = g.in[2] * pixel, out_row = g.out[2] * pixel, rows = g.out[0] * g.out[1];

@@ -63,6 +63,11 @@ UpsampleGeometry upsample_geometry(const Tensor& walked, int dims, IntArrayRef s
   return g;
 }
 
+NearestRule nearest_rule(int dims, const UpsampleGeometry& g, ScalarType type) {
+  if (g.channels >= 4 || (dims == 2 && g.out[1] + g.out[2] <= 128)) return NearestRule::kSizesFirst;
+  return type == kDouble ? NearestRule::kDouble : NearestRule::kFloat;
+}
+
 TensorSpec upsample_spec(const char* op, int dims, const Tensor& self, IntArrayRef output_size) {
   return spec_of(checked_sizes(op, dims, self.sizes(), output_size), self);
 }

@@ -6,6 +6,7 @@
 
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
+#include "aten/ops/upsample/axis_formulas.h"
 
 namespace at::native {
 
@@ -20,6 +21,9 @@ struct UpsampleGeometry {
 // `self` is [N, C, ...] with `dims` dimensions behind; `sizes_in` and `sizes_out` are those of the whole input and
 // result.
 UpsampleGeometry upsample_geometry(const Tensor& walked, int dims, IntArrayRef sizes_in, IntArrayRef sizes_out);
+
+// How the nearest elements of an input of `type` are found.
+NearestRule nearest_rule(int dims, const UpsampleGeometry& g, ScalarType type);
 
 TensorSpec upsample_spec(const char* op, int dims, const Tensor& self, IntArrayRef output_size);
 TensorSpec upsample_backward_spec(const char* op, int dims, const Tensor& grad_output, IntArrayRef output_size,

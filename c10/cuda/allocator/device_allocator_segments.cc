@@ -42,13 +42,21 @@ size_t DeviceAllocator::allowed_memory() {
 Block* DeviceAllocator::obtain(const Request& request, Lock& lock, const Context& context) {
   const CUDAGuard guard(device_);
   const CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
+  // The lock is given up at times; a pool stays while it has a segment.
+  PrivatePool* const owner = request.pool->owner;
+  if (owner != nullptr) ++owner->segments;
+  const auto unpin = c10::make_scope_exit([&] {
+    if (owner == nullptr) return;
+    --owner->segments;
+    erase_if_unused(owner);
+  });
   if (request.cached && has_free_memory_callbacks()) {
-    // They free memory, so not under the lock; the pool stays while it has a segment.
-    if (request.pool->owner != nullptr) ++request.pool->owner->segments;
-    lock.unlock();
-    const bool freed = run_free_memory_callbacks();
-    lock.lock();
-    if (request.pool->owner != nullptr) --request.pool->owner->segments;
+    bool freed = false;
+    {
+      lock.unlock();  // they free memory
+      const auto relock = c10::make_scope_exit([&] { lock.lock(); });
+      freed = run_free_memory_callbacks();
+    }
     if (Block* block = freed ? take_free(request) : nullptr) return block;
   }
   collect_garbage(context);
@@ -100,10 +108,7 @@ Block* DeviceAllocator::new_segment(const Request& request, Lock& lock, const Co
   if (owner != nullptr) ++owner->segments;
   auto undo = c10::make_scope_exit([&] {
     reserved_ -= request.segment_size;
-    if (owner != nullptr) {
-      --owner->segments;
-      erase_if_unused(owner);
-    }
+    if (owner != nullptr) --owner->segments;
   });
   void* address = nullptr;
   if (owner != nullptr && owner->allocator != nullptr) {
@@ -400,8 +405,11 @@ void DeviceAllocator::out_of_memory(const Request& request, Lock& lock, const Co
   const std::string pools = in_private_pools == 0 ? std::string()
                                                   : " with " + format_size(in_private_pools) +
                                                         " allocated in private pools (e.g., CUDA Graphs),";
-  lock.unlock();
-  history_.notify_out_of_memory(device_, size, allowed == AllocatorSettings::kUnlimited ? total : allowed, free);
+  {
+    lock.unlock();
+    const auto relock = c10::make_scope_exit([&] { lock.lock(); });
+    history_.notify_out_of_memory(device_, size, allowed == AllocatorSettings::kUnlimited ? total : allowed, free);
+  }
   TORCH_CHECK_WITH(
       OutOfMemoryError, false, "CUDA out of memory. Tried to allocate ", format_size(size), ". GPU ",
       static_cast<int>(device_), " has a total capacity of ", format_size(total), " of which ", format_size(free),

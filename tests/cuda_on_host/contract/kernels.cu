@@ -55,7 +55,7 @@ cudaError_t set_in_shape(int* to, int value, dim3 grid, dim3 block, size_t share
 }
 
 const void* set_function() {
-  return reinterpret_cast<const void*>(set_kernel);
+  return c10::cuda::function(set_kernel);
 }
 
 }  // namespace contract

@@ -113,6 +113,19 @@ TEST_P(Races, SyncwarpOrdersThroughAThirdLane) {
   EXPECT_EQ(got, 5);
 }
 
+// Whichever of the lanes comes first.
+TEST_P(Races, ALaneMayWaitForOneThatIsElsewhere) {
+  for (int turn = 0; turn < 20; ++turn) {
+    EXPECT_EQ(fault_of(1, 32,
+                       [] {
+                         if (threadIdx.x < 2) __syncwarp(3);
+                         if (threadIdx.x == 1 || threadIdx.x == 2) __syncwarp(6);
+                         if (threadIdx.x == 2 || threadIdx.x == 3) __syncwarp(12);
+                       }),
+              "");
+  }
+}
+
 TEST_P(Races, ShufflesOrderNothing) {
   std::vector<int> out(32);
   EXPECT_NE(fault_of(1, 32,

@@ -11,6 +11,7 @@
 #include <random>
 #include <unordered_map>
 
+#include "tests/cuda_on_host/simt/counts.h"
 #include "tests/cuda_on_host/simt/fiber.h"
 #include "tests/cuda_on_host/simt/watch.h"
 
@@ -267,6 +268,7 @@ void run_block() {
   if (GpuThread* first = next_thread()) Fiber::switch_to(fiber_for(*first));
   current = nullptr;
   RaceContext::collect_block();
+  if (counts::is_on()) counts::end_block();
 }
 
 // Threads that a fault left behind are given up; their stacks serve again.
@@ -369,7 +371,12 @@ void collective(const char* name, unsigned mask, const void* in, void* out, void
   me.state = State::kAtCollective;
   warp.arrived |= 1u << me.lane;
   if (orders_memory) me.race.release(lanes_of_warp);
-  if ((warp.arrived & mask) == mask) {
+  // A lane that waits in a collective without this one comes to this one's later.
+  bool all_here = (warp.arrived & mask) == mask;
+  for (unsigned rest = mask; all_here && rest != 0; rest &= rest - 1) {
+    all_here = (lanes_of_warp[__builtin_ctz(rest)].mask >> me.lane & 1) != 0;
+  }
+  if (all_here) {
     Lanes lanes{mask, {}, {}};
     for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
       const unsigned lane = static_cast<unsigned>(__builtin_ctz(rest));
@@ -417,6 +424,8 @@ void run(const Grid& grid, const std::function<void()>& kernel) {
   watch::start_grid();
 
   const uint64_t blocks = uint64_t{grid.blocks.x} * grid.blocks.y * grid.blocks.z;
+  const uint64_t threads = blocks * grid.threads.x * grid.threads.y * grid.threads.z;
+  if (counts::is_on()) counts::start_launch(grid.name, static_cast<int64_t>(blocks), static_cast<int64_t>(threads));
   std::vector<uint64_t> order;
   if (options().order == Order::kRandom) {
     order.resize(blocks);
@@ -434,7 +443,8 @@ void run(const Grid& grid, const std::function<void()>& kernel) {
   }
   ++statistics().launches;
   statistics().blocks += blocks;
-  statistics().threads += blocks * grid.threads.x * grid.threads.y * grid.threads.z;
+  statistics().threads += threads;
+  if (counts::is_on()) counts::end_launch();
   if (g.failed) {
     give_up_threads();
     throw KernelFault(g.failure);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tests/cuda_on_host/simt/counts.h"
 #include "tests/cuda_on_host/simt/fiber.h"
 #include "tests/cuda_on_host/simt/simt.h"
 
@@ -220,10 +221,17 @@ void note_access(const void* pointer, size_t bytes, bool writes, bool is_atomic,
   }
 }
 
-void access(const void* pointer, size_t bytes, bool writes, bool is_atomic, const void* code) {
+void access(const void* pointer, size_t bytes, bool writes, bool is_atomic, const void* code, bool is_vector = false) {
   if (!g_active || !options().watch) return;
   g_active = false;
-  if (!Fiber::active()->owns(pointer)) note_access(pointer, bytes, writes, is_atomic, code);
+  if (!Fiber::active()->owns(pointer)) {
+    note_access(pointer, bytes, writes, is_atomic, code);
+    const auto address = reinterpret_cast<uintptr_t>(pointer);
+    const bool shared = is_shared(address);
+    if (counts::is_on() && (shared || !is_programs(address))) {
+      counts::note({address, bytes, code, current->warp, current->lane, writes, is_atomic, shared, is_vector});
+    }
+  }
   g_active = true;
 }
 
@@ -280,10 +288,10 @@ void atomic(const void* address, size_t bytes, const void* code) {
   g.acquired = g.now++;
 }
 void load(const void* address, size_t bytes) {
-  access(address, bytes, false, false, __builtin_return_address(0));
+  access(address, bytes, false, false, __builtin_return_address(0), true);
 }
 void store(const void* address, size_t bytes) {
-  access(address, bytes, true, false, __builtin_return_address(0));
+  access(address, bytes, true, false, __builtin_return_address(0), true);
 }
 
 // What the compiler calls.

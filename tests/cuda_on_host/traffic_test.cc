@@ -1,0 +1,146 @@
+// Speed without a clock: what kernels move between memory and the chip against what an operator must move, and how often banks of
+// shared memory make a warp wait.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <vector>
+
+#include "aten/core/tensor.h"
+#include "aten/ops/activation/ops.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/foreach/ops.h"
+#include "aten/ops/index/ops.h"
+#include "aten/ops/join/ops.h"
+#include "aten/ops/norm/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/scan/ops.h"
+#include "aten/ops/softmax/ops.h"
+#include "aten/ops/unary/ops.h"
+#include "aten/ops/view/ops.h"
+#include "c10/cuda/device.h"
+#include "tests/cuda_on_host/runtime/standin.h"
+#include "tests/cuda_on_host/simt/counts.h"
+#include "tests/cuda_on_host/simt/simt.h"
+
+namespace {
+
+using at::Tensor;
+
+Tensor made(at::IntArrayRef sizes, at::ScalarType dtype = at::kFloat) {
+  return at::full(sizes, 0.5, at::TensorOptions(dtype).device(at::Device(at::kCUDA, 0)));
+}
+
+simt::KernelCounts counts_of(const std::function<void()>& run) {
+  c10::cuda::device_synchronize();
+  simt::start_counting();
+  run();
+  c10::cuda::device_synchronize();
+  simt::KernelCounts all;
+  for (const auto& [kernel, counts] : simt::stop_counting()) all += counts;
+  return all;
+}
+
+struct Row {
+  const char* name;
+  std::function<void()> run;
+  int64_t least;        // bytes, of what goes in and comes out
+  int64_t launches;
+  double most = 1.05;   // of `least`, counted in sectors of all requests
+  double vector = 0.9;  // of the bytes a warp moves with one request at best, 512; 0: not asked
+};
+
+class Traffic : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef __clang__
+    GTEST_SKIP() << "only Clang reports accesses";
+#endif
+    if (!simt::options().watch) GTEST_SKIP() << "a sanitizer looks in the executor's stead";
+  }
+
+  static void check(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+      const simt::KernelCounts c = counts_of(row.run);
+      const int64_t requests = c.loads.requests + c.stores.requests;
+      const double moved = 32.0 * static_cast<double>(c.loads.sectors + c.stores.sectors) / static_cast<double>(row.least);
+      const double bytes = requests == 0 ? 0 : static_cast<double>(c.loads.bytes + c.stores.bytes) / static_cast<double>(requests);
+      std::printf("%-28s %2lld launches, %5.2f of the least bytes, %5.1f bytes a request, %lld of at least %lld wavefronts\n", row.name,
+                  static_cast<long long>(c.launches), moved, bytes, static_cast<long long>(c.shared_wavefronts),
+                  static_cast<long long>(c.least_shared_wavefronts));
+      EXPECT_EQ(c.launches, row.launches) << row.name;
+      EXPECT_LE(moved, row.most) << row.name;
+      EXPECT_GE(moved, 0.99) << row.name << ": less than it must move";
+      EXPECT_GE(bytes, 512 * row.vector) << row.name;
+      EXPECT_LE(c.shared_wavefronts, c.least_shared_wavefronts + c.least_shared_wavefronts / 20) << row.name;
+    }
+  }
+};
+
+constexpr int64_t kElements = 1 << 15;
+
+TEST_F(Traffic, Pointwise) {
+  Tensor a = made({kElements}), b = made({kElements}), out = made({kElements});
+  Tensor h = made({kElements}, at::kHalf), h_out = made({kElements}, at::kHalf);
+  Tensor d = made({kElements}, at::kDouble), d_out = made({kElements}, at::kDouble);
+  Tensor flags = at::zeros({kElements}, at::TensorOptions(at::kBool).device(a.device()));
+  Tensor off = made({kElements + 1}).narrow(0, 1, kElements);
+  check({
+      {"add", [&] { at::add_out(out, a, b); }, 12 * kElements, 1},
+      {"add of half", [&] { at::add_out(h_out, h, h); }, 6 * kElements, 1},
+      {"add of double", [&] { at::add_out(d_out, d, d); }, 24 * kElements, 1},
+      {"mul by a number", [&] { at::mul_(a, 2.0); }, 8 * kElements, 1},
+      {"gelu", [&] { at::gelu_out(out, a); }, 8 * kElements, 1},
+      {"exp", [&] { at::exp_out(out, a); }, 8 * kElements, 1},
+      {"a comparison", [&] { at::lt_out(flags, a, b); }, 9 * kElements, 1},
+      {"fill", [&] { at::fill_(out, 1.0); }, 4 * kElements, 1},
+      {"add at an odd address", [&] { at::add_out(out, off, b); }, 12 * kElements, 1, 1.15, 0.2},
+      {"a row added to all", [&] { at::add_out(out, a, made({1})); }, 8 * kElements, 2, 1.6, 0.1},
+  });
+}
+
+TEST_F(Traffic, Reductions) {
+  Tensor x = made({128, 256}), wide = made({8, 4096}), out = made({128}), column = made({256});
+  check({
+      {"sum of all", [&] { at::sum(x); }, 4 * kElements, 1, 1.1},
+      {"sum of rows", [&] { at::sum_out(out, x, at::OptionalIntArrayRef({1})); }, 4 * kElements, 1, 1.1},
+      {"sum of columns", [&] { at::sum_out(column, x, at::OptionalIntArrayRef({0})); }, 4 * kElements, 1, 1.1, 0.2},
+      {"maxima of rows", [&] { at::amax_out(out, x, {1}); }, 4 * kElements, 1, 1.1},
+      {"softmax", [&] { at::softmax(x, 1); }, 8 * kElements, 1, 1.6},
+      {"layer_norm", [&] { at::layer_norm(x, {256}); }, 8 * kElements, 1, 1.6},
+  });
+}
+
+TEST_F(Traffic, Copies) {
+  Tensor x = made({128, 256}), y = made({128, 256}), turned = made({256, 128}), both = made({256, 256});
+  Tensor rows = at::arange(64, at::TensorOptions(at::kLong).device(x.device()));
+  check({
+      {"copy", [&] { at::copy_(y, x); }, 8 * kElements, 0, 0, 0},
+      {"transposed copy", [&] { at::copy_(turned, x.t()); }, 8 * kElements, 1, 1.1, 0.2},
+      {"cat", [&] { at::cat_out(both, {x, y}); }, 16 * kElements, 1, 1.1},
+      {"index_select", [&] { at::index_select(x, 0, rows); }, 2 * 64 * 256 * 4, 1, 1.2},
+      {"cumsum", [&] { at::cumsum(x, 1); }, 8 * kElements, 1, 1.1, 0.2},
+  });
+}
+
+TEST_F(Traffic, Steps) {
+  std::vector<Tensor> p, g, m, v, none, counts;
+  for (int i = 0; i < 4; ++i) {
+    for (auto* list : {&p, &g, &m, &v}) list->push_back(made({kElements / 4}));
+    counts.push_back(made({}));
+  }
+  check({
+      {"adamw", [&] { at::_fused_adamw_(p, g, m, v, none, counts, 0.1, 0.9, 0.99, 0.01, 1e-8, false, false); }, 7 * 4 * kElements, 1, 1.1},
+      {"unscale",
+       [&] {
+         Tensor found = made({}), inverse = made({});
+         at::_amp_foreach_non_finite_check_and_unscale_(g, found, inverse);
+       },
+       2 * 4 * kElements, 3, 1.1},
+      {"add to lists", [&] { at::_foreach_add_(p, g); }, 3 * 4 * kElements, 1},
+  });
+}
+
+}  // namespace
