@@ -1,9 +1,13 @@
 // Copies between devices and on one, fills.
 #include <cuda_runtime_api.h>
 
+#include <optional>
+
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
 #include "aten/cpu/pointwise.h"
+#include "aten/cpu/strided_loop.h"
+#include "aten/cuda/copy/transpose_call.h"
 #include "aten/cuda/copy_kernels.h"
 #include "aten/cuda/elementwise.h"
 #include "aten/ops/copy/kernels.h"
@@ -130,7 +134,50 @@ void copy_to_host(const Tensor& dst, const Tensor& src, bool non_blocking) {
 
 }  // namespace
 
+namespace {
+
+// A dimension shorter than this leaves most of a tile empty.
+constexpr int64_t kLeastTransposed = 12;
+
+// Whether neighbours of the one are no neighbours in the other, and what the copy is then.
+std::optional<TransposeCall> transposed(const TensorBase& dst, const TensorBase& src) {
+  if (dst.scalar_type() != src.scalar_type()) return std::nullopt;
+  const cpu::Operand operands[2] = {pointwise::operand_of(dst), pointwise::operand_of(src)};
+  const cpu::LoopNest nest(operands, 2);
+  const auto item = static_cast<int64_t>(dst.itemsize());
+  if (nest.dim() < 2 || nest.dim() > 2 + kMaxTransposeDims) return std::nullopt;
+  if (nest.byte_stride(0, 0) != item || nest.byte_stride(1, 0) == item || nest.size(0) < kLeastTransposed) return std::nullopt;
+  int along = 1;
+  while (along < nest.dim() && nest.byte_stride(1, along) != item) ++along;
+  if (along == nest.dim() || nest.size(along) < kLeastTransposed) return std::nullopt;
+  TransposeCall call{};
+  call.out = nest.data(0);
+  call.in = nest.data(1);
+  call.across = nest.size(0);
+  call.along = nest.size(along);
+  call.in_across = nest.byte_stride(1, 0);
+  call.out_along = nest.byte_stride(0, along);
+  for (int d = 1; d < nest.dim(); ++d) {
+    if (d == along) continue;
+    call.sizes[call.dims] = nest.size(d);
+    call.in_strides[call.dims] = nest.byte_stride(1, d);
+    call.out_strides[call.dims] = nest.byte_stride(0, d);
+    ++call.dims;
+  }
+  // Also elements of 16 bytes are read and written whole.
+  uintptr_t places = reinterpret_cast<uintptr_t>(call.out) | reinterpret_cast<uintptr_t>(call.in) |
+                     static_cast<uintptr_t>(call.in_across) | static_cast<uintptr_t>(call.out_along);
+  for (int d = 0; d < call.dims; ++d) {
+    places |= static_cast<uintptr_t>(call.in_strides[d]) | static_cast<uintptr_t>(call.out_strides[d]);
+  }
+  return places % static_cast<uintptr_t>(item) == 0 ? std::optional(call) : std::nullopt;
+}
+
+}  // namespace
+
 void copy_elements(const TensorBase& dst, const TensorBase& src) {
+  if (dst.numel() == 0) return;
+  if (const auto call = transposed(dst, src)) return launch_transpose(*call, static_cast<int64_t>(dst.itemsize()));
   elementwise("copy", kCopyKernels, type_between(src.scalar_type()), nullptr, dst, {src});
 }
 

@@ -11,6 +11,7 @@
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
@@ -56,6 +57,13 @@ Tensor _sparse_mask_projection_sparse(const Tensor& self, const Tensor& mask, bo
               "_sparse_mask_projection(): expected operands with the same number of sparse dimensions, but got ",
               x.sparse_dim(), " and ", y.sparse_dim());
   const Tensor places = sparse::places_of(self), named = sparse::places_of(mask);
+  if (!self.is_cpu()) {
+    DimVector ones(static_cast<size_t>(x.values().dim()), 1);
+    ones[0] = x.nnz();
+    const Tensor times = at::reshape(sparse::device::times_named(places, named), ones);
+    const Tensor factors = accumulate_matches ? times : at::to(times, ScalarType::Bool);
+    return sparse::with_values(self, at::mul(x.values(), at::to(factors, x.values().scalar_type())));
+  }
   std::vector<int64_t> sorted(named.const_data_ptr<int64_t>(), named.const_data_ptr<int64_t>() + named.numel());
   std::sort(sorted.begin(), sorted.end());
   std::vector<int64_t> rows, times;

@@ -120,8 +120,10 @@ Tensor few_by_few(const Tensor& left, const Tensor& right) {
 Tensor sparse_by_sparse(const Tensor& left, const Tensor& right) {
   const bool compressed = sparse::is_compressed(left) || sparse::is_compressed(right);
   if (!left.is_cpu()) {
-    const Tensor product = sparse::device::times_sparse(sparse::in_coordinates(left), right);
-    return compressed ? sparse::compress("mm", product, Layout::SparseCsr) : product;
+    const sparse::Rows product = sparse::device::times_sparse(sparse::in_coordinates(left), right, !compressed);
+    const Tensor csr = sparse::make_compressed(Layout::SparseCsr, {product.rows, product.columns}, product.pointers,
+                                               product.places, product.values);
+    return compressed ? csr : sparse::coordinates(csr);
   }
   const bool few = right.layout() == Layout::Sparse && is_mostly_empty(right);
   if (!compressed && (few || is_mostly_empty(left))) return few_by_few(left, right);
@@ -327,6 +329,10 @@ struct StoredRows {
 };
 StoredRows stored_rows(const char* op, const Tensor& mat1, const Tensor& mat2) {
   const Tensor once = sparse::coalesced(mat1);
+  if (!once.is_cpu()) {
+    const auto [rows, numbers] = sparse::device::stored_rows(once);
+    return {numbers, sparse::times_dense(op, rows, mat2)};
+  }
   const SparseTensorImpl& impl = sparse::impl_of(op, once);
   sparse::check_places_of(once);
   const Tensor indices = dense(impl.indices());
@@ -382,7 +388,7 @@ Tensor& sspaddmm_out_sparse(const Tensor& self, const Tensor& mat1, const Tensor
 Tensor smm_sparse(const Tensor& self, const Tensor& mat2) {
   check_hybrid("smm", self, mat2);
   const Tensor none = sparse::make_sparse(IntArrayRef({self.size(0), mat2.size(1)}),
-                                          at::empty({2, 0}, TensorOptions().dtype(ScalarType::Long)),
+                                          at::empty({2, 0}, TensorOptions(self.device()).dtype(ScalarType::Long)),
                                           at::empty({0}, mat2.options()), true);
   return sspaddmm_sparse(none, self, mat2, 0, 1);
 }
@@ -406,6 +412,11 @@ Tensor linalg_solve_triangular_sparse(const Tensor& A, const Tensor& B, bool upp
   const sparse::Rows rows = sparse::rows_of("linalg.solve_triangular", A);
   Tensor result = at::clone(B, MemoryFormat::Contiguous);
   const int64_t n = rows.rows, columns = B.size(1);
+  const ScalarType type = A.scalar_type(), real = toRealValueType(type);
+  if (!A.is_cpu() && (real == ScalarType::Float || real == ScalarType::Double)) {
+    sparse::device::solve_triangular("triangular_solve", rows, result, upper, unitriangular);
+    return fresh(result);
+  }
   const auto solve = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* values = static_cast<const T*>(rows.values.const_data_ptr());
@@ -425,7 +436,7 @@ Tensor linalg_solve_triangular_sparse(const Tensor& A, const Tensor& B, bool upp
       for (int64_t c = 0; c < columns; ++c) x[i * columns + c] = x[i * columns + c] / diagonal;
     }
   };
-  switch (A.scalar_type()) {
+  switch (type) {
     case ScalarType::Float:
       solve(cpu::TypeTag<float>{});
       break;

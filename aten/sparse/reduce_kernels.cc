@@ -16,6 +16,7 @@
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/csr_rows.h"
 #include "aten/sparse/sparse_parts.h"
 #include "c10/parallel/parallel.h"
@@ -149,13 +150,20 @@ namespace {
 
 // Elements of one column, of one row, or all of them become one; such a place is stored where there is an element.
 template <class Reduce>
-Tensor reduce_csr(const char* op, const Tensor& self, IntArrayRef dim, bool keepdim, ScalarType type,
+Tensor reduce_csr(const char* op, const Tensor& self, IntArrayRef dim, bool keepdim, ScalarType type, bool multiplies,
                   const Reduce& reduce) {
   TORCH_CHECK(self.layout() == Layout::SparseCsr && self.dim() == 2, op,
               ": expected a CSR matrix, but got a tensor of layout ", self.layout(), " with ", self.dim(),
               " dimensions");
   TORCH_CHECK(keepdim, "reduction operations on CSR tensors with keepdim=False is unsupported");
   const std::vector<bool> summed = named_dims(self, dim);
+  if (!self.is_cpu()) {
+    const bool half = type == ScalarType::Half || type == ScalarType::BFloat16;
+    const Tensor source = at::to(sparse::values_of(self), half ? ScalarType::Float : type);
+    const Tensor result = sparse::device::reduce_csr(self, summed[0], summed[1], source, multiplies);
+    return sparse::with_index_type(sparse::with_values(result, at::to(sparse::values_of(result), type)),
+                                   sparse::compressed_impl_of(op, self).plain().scalar_type());
+  }
   const sparse::Lines lines = sparse::lines_of(self);
   const int64_t rows = summed[0] ? 1 : self.size(0), columns = summed[1] ? 1 : self.size(1);
   // Of each element the number of its result, in order.
@@ -248,7 +256,7 @@ Tensor column_sums(const Tensor& self, const Tensor& source) {
 
 Tensor _sparse_csr_sum_sparse(const Tensor& self, IntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   const ScalarType type = sum_type(self, dtype);
-  if (self.layout() == Layout::SparseCsr && self.dim() == 2 && keepdim && dim.size() == 1 &&
+  if (self.is_cpu() && self.layout() == Layout::SparseCsr && self.dim() == 2 && keepdim && dim.size() == 1 &&
       (type == ScalarType::Float || type == ScalarType::Double || type == ScalarType::Long)) {
     const bool rows = maybe_wrap_dim(dim[0], 2) == 1;
     const Tensor source = dense(sparse::values_of(self), type);
@@ -260,7 +268,7 @@ Tensor _sparse_csr_sum_sparse(const Tensor& self, IntArrayRef dim, bool keepdim,
       return type == ScalarType::Float ? sums(float{}) : type == ScalarType::Double ? sums(double{}) : sums(int64_t{});
     }
   }
-  return reduce_csr("_sparse_csr_sum", self, dim, keepdim, sum_type(self, dtype),
+  return reduce_csr("_sparse_csr_sum", self, dim, keepdim, sum_type(self, dtype), /*multiplies=*/false,
                     [](const Tensor& source, const Tensor& group, int64_t count) {
                       Tensor sums = at::zeros({count}, source.options());
                       return at::index_add_(sums, 0, group, source);
@@ -268,7 +276,7 @@ Tensor _sparse_csr_sum_sparse(const Tensor& self, IntArrayRef dim, bool keepdim,
 }
 
 Tensor _sparse_csr_prod_sparse(const Tensor& self, IntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
-  return reduce_csr("_sparse_csr_prod", self, dim, keepdim, sum_type(self, dtype),
+  return reduce_csr("_sparse_csr_prod", self, dim, keepdim, sum_type(self, dtype), /*multiplies=*/true,
                     [](const Tensor& source, const Tensor& group, int64_t count) {
                       Tensor products = at::ones({count}, source.options());
                       cpu::visit_all(source.scalar_type(), "_sparse_csr_prod", [&](auto tag) {

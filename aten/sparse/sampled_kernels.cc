@@ -18,6 +18,7 @@
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/csr_loops.h"
 #include "aten/sparse/csr_rows.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/sparse_parts.h"
 
 namespace at::native {
@@ -25,6 +26,7 @@ namespace {
 
 // Of each element at (i, j) the product of row i of `left` with row j of `right`, both contiguous.
 Tensor row_products(const char* op, const sparse::Rows& a, const Tensor& left, const Tensor& right) {
+  if (!left.is_cpu()) return sparse::device::sampled_products(op, a, left, right);
   Tensor result = empty_contiguous({a.nnz()}, left.scalar_type());
   const int64_t inner = left.size(1);
   cpu::visit_all(left.scalar_type(), op, [&](auto tag) {
@@ -88,7 +90,7 @@ Tensor& sparse_sampled_addmm_out_sparse(const Tensor& self, const Tensor& mat1, 
 // --- reductions of weighted rows ---
 namespace {
 
-enum class Reduce { kSum, kMean, kMost, kLeast };
+using Reduce = sparse::device::RowReduction;
 Reduce reduce_of(std::string_view name) {
   if (name == "sum") return Reduce::kSum;
   if (name == "mean") return Reduce::kMean;
@@ -120,6 +122,10 @@ std::tuple<Tensor, Tensor> _sparse_mm_reduce_impl_sparse(const Tensor& self, con
   check_reduced(self, other);
   const Reduce kind = reduce_of(reduce);
   const sparse::Rows a = sparse::rows_of("sparse_mm_reduce", self);
+  if (!self.is_cpu()) {
+    const auto [result, argument] = sparse::device::reduce_rows("sparse_mm_reduce", a, other, kind);
+    return {fresh(result), fresh(argument)};
+  }
   const Tensor right = dense(other);
   const int64_t columns = other.size(1);
   const bool chosen = kind == Reduce::kMost || kind == Reduce::kLeast;
@@ -186,6 +192,11 @@ std::tuple<Tensor, Tensor> _sparse_mm_reduce_impl_backward_sparse(const Tensor& 
   TORCH_CHECK(!chosen || (arg_out.sizes() == grad_out.sizes() && arg_out.scalar_type() == ScalarType::Long),
               "sparse_mm_reduce_backward: expected int64 arg_out of size ", grad_out.sizes(), ", but got ",
               arg_out.sizes());
+  if (!self.is_cpu()) {
+    const auto [of_values, of_dense] =
+        sparse::device::reduce_rows_backward("sparse_mm_reduce_backward", a, weight, grad_out, kind, arg_out);
+    return {output_mask[0] ? sparse::with_values(self, of_values) : Tensor(), output_mask[1] ? of_dense : Tensor()};
+  }
   const Tensor grad = dense(grad_out), right = dense(weight), argument = chosen ? dense(arg_out) : arg_out;
   const int64_t columns = weight.size(1);
   Tensor of_self, of_weight;

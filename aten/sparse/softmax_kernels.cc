@@ -12,6 +12,7 @@
 #include "aten/ops/sparse/kernels.h"
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/unary/ops.h"
+#include "aten/sparse/device_parts.h"
 #include "aten/sparse/order.h"
 #include "aten/sparse/sparse_parts.h"
 
@@ -65,6 +66,10 @@ Tensor softmax(const char* op, const Tensor& self, int64_t dim, bool half_to_flo
     return sparse::with_values(elements, log ? at::log_softmax(values, own) : at::softmax(values, own));
   }
   const ScalarType type = self.scalar_type();
+  if (!self.is_cpu()) {
+    const Tensor wide = is_narrow(type) ? at::to(values, ScalarType::Float) : values;
+    return sparse::with_values(elements, at::to(sparse::device::softmax(elements, dim, wide, log), type));
+  }
   Tensor result = at::clone(dense(values, is_narrow(type) ? ScalarType::Float : type), MemoryFormat::Contiguous);
   const int64_t width = width_of(values);
   cpu::visit_float_double(result.scalar_type(), op, [&](auto tag) {
@@ -104,6 +109,11 @@ Tensor softmax_backward(const char* op, const Tensor& grad_output, const Tensor&
                                    : at::_softmax_backward_data(cotangents, values, own, values.scalar_type()));
   }
   const ScalarType type = output.scalar_type(), wide = is_narrow(type) ? ScalarType::Float : type;
+  if (!output.is_cpu()) {
+    const Tensor in_self =
+        sparse::device::softmax_backward(elements, dim, at::to(cotangents, wide), at::to(values, wide), log);
+    return sparse::with_values(elements, at::to(in_self, type));
+  }
   const Tensor y_values = dense(values, wide);
   Tensor result = at::clone(dense(cotangents, wide), MemoryFormat::Contiguous);
   const int64_t width = width_of(values);

@@ -336,11 +336,17 @@ Tensor index_select_sparse(const Tensor& self, int64_t dim, const Tensor& index)
                     "index_select() argument index must be 1-D strided (non-sparse) long-tensor.");
   dim = maybe_wrap_dim(dim, self.dim());
   const Tensor wanted = dense(at::reshape(index, {-1}));
-  const int64_t *want = wanted.const_data_ptr<int64_t>(), size = self.size(dim), count = wanted.numel();
+  const int64_t size = self.size(dim), count = wanted.numel();
   if (dim >= impl.sparse_dim()) {
     return sparse::make_sparse(with_size(self, dim, count), impl.indices(),
                                at::index_select(impl.values(), dim - impl.sparse_dim() + 1, wanted), impl.coalesced());
   }
+  if (!self.is_cpu()) {
+    const auto [which, place] = sparse::device::selected(index_row(impl, dim), wanted, size);
+    return chosen_elements(self, with_size(self, dim, count), dim, which, place,
+                           impl.coalesced() && (dim == 0 || which.numel() < 2));
+  }
+  const int64_t* want = wanted.const_data_ptr<int64_t>();
   std::vector<int64_t> places;
   for (int64_t j = 0; j < count; ++j) {
     places.push_back(want[j] < 0 ? want[j] + size : want[j]);

@@ -606,9 +606,9 @@ class Run {
       if (!is_tensor(want)) return Outcome::kPassed;
       const Tensor expected = values.recorded(want);
       if (!is_plain(expected)) return Outcome::kPassed;
-      const c10::Device device = gives_sizes_on_cpu() && expected.scalar_type() == c10::kLong && given.size() + 1 == want_.size()
-                                     ? c10::Device(c10::kCPU)
-                                     : options_.device;
+      const bool is_sizes = gives_sizes_on_cpu() && expected.scalar_type() == c10::kLong;
+      const bool is_last = given.size() + 1 == want_.size();
+      const c10::Device device = is_sizes && is_last ? c10::Device(c10::kCPU) : options_.device;
       given.push_back(empty ? at::empty_contiguous({0}, expected.scalar_type(), device)
                             : empty_like_in(expected, Layout::kStrided, device));
     }
@@ -620,7 +620,8 @@ class Run {
       return fail(failure, form, "call", "an error: " + what(e), "a result");
     }
     for (size_t i = 0; i < given.size(); ++i) {
-      if (i >= stack.size() || !stack[i].isTensor() || stack[i].unsafe_tensor_impl() != given[i].unsafeGetTensorImpl()) {
+      if (i >= stack.size() || !stack[i].isTensor() ||
+          stack[i].unsafe_tensor_impl() != given[i].unsafeGetTensorImpl()) {
         return fail(failure, form, "result " + std::to_string(i), "another tensor", "the given one");
       }
     }

@@ -327,6 +327,9 @@ TEST(CudaMatmul, IntegersAreThoseOfTheCpu) {
                   toString(dtype));
       expect_same(to_cpu(at::addmm(to_gpu(row), to_gpu(a), to_gpu(b), 0, 7)), at::addmm(row, a, b, 0, 7),
                   toString(dtype));
+      // Factors lose what is behind the point.
+      expect_same(to_cpu(at::addmm(to_gpu(row), to_gpu(a), to_gpu(b), 1.5, 0.6)), at::addmm(row, a, b, 1.5, 0.6),
+                  toString(dtype));
       const Tensor three = at::expand(at::unsqueeze(a, 0), {3, 65, 17}), other = numbers({3, 17, 2}, dtype, kPlain);
       expect_same(to_cpu(at::bmm(to_gpu(three), to_gpu(other))), at::bmm(three, other), toString(dtype));
       const Tensor v = numbers({17}, dtype, kPlain);

@@ -8,7 +8,9 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
+#include "aten/ops/linalg/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/sparse/ops.h"
@@ -181,6 +183,102 @@ TEST(CudaSparse, ElementwiseAndSums) {
   });
 }
 
+TEST(CudaSparse, WrittenIntoGivenTensors) {
+  in_all_orders([] {
+    const Tensor t = sample_matrix(), csc = at::to_sparse_csc(at::coalesce(t));
+    const Tensor turned = at::to_sparse_csc(at::coalesce(at::transpose(t, 0, 1)));
+    Tensor out = at::to_sparse_csr(at::zeros({5, 5}, TensorOptions(kGpu).dtype(kDouble))),
+           on_cpu = at::to_sparse_csr(at::zeros({5, 5}, TensorOptions().dtype(kDouble)));
+    at::mm_out(out, to_gpu(csc), to_gpu(turned));
+    expect_same(out, at::mm_out(on_cpu, csc, turned));
+    Tensor dense = at::zeros({0}, TensorOptions(kGpu).dtype(kDouble));
+    const Tensor right = testing::sample({7, 3}, kDouble);
+    at::mm_out(dense, to_gpu(t), to_gpu(right));
+    expect_same(dense, at::mm(t, right));
+  });
+}
+
+TEST(CudaSparse, RowsAreReduced) {
+  in_all_orders([] {
+    const Tensor csr = at::to_sparse_csr(at::coalesce(sample_matrix())), dense = testing::sample({7, 3}, kDouble, 2);
+    const Tensor grad = testing::sample({5, 3}, kDouble, 4);
+    for (const char* kind : {"sum", "mean", "amax", "amin"}) {
+      const auto [result, argument] = at::_sparse_mm_reduce_impl(csr, dense, kind);
+      const auto [on_gpu, argument_on_gpu] = at::_sparse_mm_reduce_impl(to_gpu(csr), to_gpu(dense), kind);
+      expect_same(on_gpu, result);
+      expect_same(argument_on_gpu, argument);
+      const auto [of_self, of_dense] =
+          at::_sparse_mm_reduce_impl_backward(csr, grad, dense, kind, argument, {true, true});
+      const auto [self_on_gpu, dense_on_gpu] = at::_sparse_mm_reduce_impl_backward(
+          to_gpu(csr), to_gpu(grad), to_gpu(dense), kind, argument_on_gpu, {true, true});
+      expect_same(self_on_gpu, of_self);
+      expect_same(dense_on_gpu, of_dense);
+    }
+  });
+}
+
+TEST(CudaSparse, TriangularSystems) {
+  in_all_orders([] {
+    for (const ScalarType dtype : {kDouble, kComplexDouble}) {
+      const Tensor square =
+          at::add(at::mul(testing::sample({5, 5}, kDouble), 0.1), at::eye(5, TensorOptions().dtype(kDouble)));
+      const Tensor a = at::to_sparse_csr(at::to(square, dtype)), b = at::to(testing::sample({5, 3}, kDouble, 2), dtype);
+      for (const bool upper : {false, true}) {
+        for (const bool unit : {false, true}) {
+          expect_same(at::linalg_solve_triangular(to_gpu(a), to_gpu(b), upper, true, unit),
+                      at::linalg_solve_triangular(a, b, upper, true, unit));
+        }
+      }
+      const Tensor turned = at::contiguous(at::transpose(b, 0, 1));
+      expect_same(at::linalg_solve_triangular(to_gpu(a), to_gpu(turned), true, false, false),
+                  at::linalg_solve_triangular(a, turned, true, false, false));
+    }
+  });
+}
+
+TEST(CudaSparse, SoftmaxOfElements) {
+  in_all_orders([] {
+    const Tensor indices = testing::tensor_of({0, 0, 1, 2, 2, 2, 1, 3, 0, 0, 1, 2}, {2, 6}, kLong);
+    const Tensor t = at::sparse_coo_tensor(indices, testing::sample({6, 2}, kDouble), {3, 4, 2});
+    for (const int64_t dim : {0, 1, 2}) {
+      for (const bool log : {false, true}) {
+        const auto softmax = [&](const Tensor& x) {
+          return log ? at::_sparse_log_softmax(x, dim, false) : at::_sparse_softmax(x, dim, false);
+        };
+        const Tensor y = softmax(t);
+        expect_same(softmax(to_gpu(t)), y);
+        const auto backward = [&](const Tensor& grad, const Tensor& result, const Tensor& x) {
+          return log ? at::_sparse_log_softmax_backward_data(grad, result, dim, x)
+                     : at::_sparse_softmax_backward_data(grad, result, dim, x);
+        };
+        expect_same(backward(to_gpu(t), to_gpu(y), to_gpu(t)), backward(t, y, t));
+      }
+    }
+  });
+}
+
+TEST(CudaSparse, SampledAndStoredProducts) {
+  in_all_orders([] {
+    const Tensor t = sample_matrix(), gpu = to_gpu(t), csr = at::to_sparse_csr(at::coalesce(t));
+    for (const int64_t inner : {1, 40}) {
+      const Tensor a = testing::sample({5, inner}, kDouble, 3), b = testing::sample({inner, 7}, kDouble, 4);
+      expect_same(at::sparse_sampled_addmm(to_gpu(csr), to_gpu(a), to_gpu(b), 2, 3),
+                  at::sparse_sampled_addmm(csr, a, b, 2, 3));
+    }
+    const Tensor right = testing::sample({7, 3}, kDouble, 5);
+    const Tensor added = at::to_sparse(testing::sample({5, 3}, kDouble, 6));
+    expect_same(at::hspmm(gpu, to_gpu(right)), at::hspmm(t, right));
+    expect_same(at::smm(gpu, to_gpu(right)), at::smm(t, right));
+    expect_same(at::sspaddmm(to_gpu(added), gpu, to_gpu(right)), at::sspaddmm(added, t, right));
+    for (const std::vector<int64_t>& dim : {std::vector<int64_t>{0}, {1}, {0, 1}}) {
+      expect_same(at::_sparse_csr_sum(to_gpu(csr), dim, true), at::_sparse_csr_sum(csr, dim, true));
+      expect_same(at::_sparse_csr_prod(to_gpu(csr), dim, true), at::_sparse_csr_prod(csr, dim, true));
+    }
+    const Tensor lines = testing::sample({3, 6}, kDouble), offsets = testing::tensor_of({-1, 0, 2}, {3}, kLong);
+    expect_same(at::_spdiags(to_gpu(lines), to_gpu(offsets), {5, 6}), at::_spdiags(lines, offsets, {5, 6}));
+  });
+}
+
 TEST(CudaSparse, ViewsAndParts) {
   in_all_orders([] {
     const Tensor t = sample_matrix(), gpu = to_gpu(t);
@@ -188,6 +286,9 @@ TEST(CudaSparse, ViewsAndParts) {
     expect_same(at::unsqueeze(gpu, 1), at::unsqueeze(t, 1));
     expect_same(at::select(gpu, 0, 3), at::select(t, 0, 3));
     expect_same(at::slice(gpu, 1, 1, 6, 2), at::slice(t, 1, 1, 6, 2));
+    const Tensor wanted = testing::tensor_of({3, 0, 3, 2}, {4}, kLong);
+    expect_same(at::index_select(gpu, 0, to_gpu(wanted)), at::index_select(t, 0, wanted));
+    expect_same(at::index_select(gpu, 1, to_gpu(wanted)), at::index_select(t, 1, wanted));
     expect_same(at::cat({gpu, gpu}, 0), at::cat({t, t}, 0));
     expect_same(at::cat({gpu, gpu}, 1), at::cat({t, t}, 1));
     expect_same(at::clone(gpu), t);

@@ -48,9 +48,13 @@ struct Row {
   std::function<void()> run;
   int64_t least;        // bytes, of what goes in and comes out
   int64_t launches;
-  double most = 1.05;   // of `least`, counted in sectors of all requests
-  double vector = 0.9;  // of the bytes a warp moves with one request at best, 512; 0: not asked
+  double asked = 1.05;  // at most, of `least`, in sectors of all requests; of those that come again a cache answers
+  double vector = 0.9;  // at least, of the bytes that a warp can ask for at once, 512
+  double waits = 1.05;  // wavefronts of shared memory, of the least
 };
+
+// Of the least bytes, each sector once a launch: what no cache can save.
+constexpr double kMostMoved = 1.15;
 
 class Traffic : public testing::Test {
  protected:
@@ -65,16 +69,19 @@ class Traffic : public testing::Test {
     for (const Row& row : rows) {
       const simt::KernelCounts c = counts_of(row.run);
       const int64_t requests = c.loads.requests + c.stores.requests;
-      const double moved = 32.0 * static_cast<double>(c.loads.sectors + c.stores.sectors) / static_cast<double>(row.least);
+      const auto of_least = [&row](int64_t sectors) { return 32.0 * static_cast<double>(sectors) / static_cast<double>(row.least); };
+      const double moved = of_least(c.loads.first_sectors + c.stores.first_sectors);
+      const double asked = of_least(c.loads.sectors + c.stores.sectors);
       const double bytes = requests == 0 ? 0 : static_cast<double>(c.loads.bytes + c.stores.bytes) / static_cast<double>(requests);
-      std::printf("%-28s %2lld launches, %5.2f of the least bytes, %5.1f bytes a request, %lld of at least %lld wavefronts\n", row.name,
-                  static_cast<long long>(c.launches), moved, bytes, static_cast<long long>(c.shared_wavefronts),
+      std::printf("%-28s %2lld launches, %5.2f of the least bytes (%5.2f asked for), %5.1f bytes a request, %lld of at least %lld wavefronts\n", row.name,
+                  static_cast<long long>(c.launches), moved, asked, bytes, static_cast<long long>(c.shared_wavefronts),
                   static_cast<long long>(c.least_shared_wavefronts));
       EXPECT_EQ(c.launches, row.launches) << row.name;
-      EXPECT_LE(moved, row.most) << row.name;
+      EXPECT_LE(moved, kMostMoved) << row.name;
+      EXPECT_LE(asked, row.asked) << row.name;
       EXPECT_GE(moved, 0.99) << row.name << ": less than it must move";
       EXPECT_GE(bytes, 512 * row.vector) << row.name;
-      EXPECT_LE(c.shared_wavefronts, c.least_shared_wavefronts + c.least_shared_wavefronts / 20) << row.name;
+      EXPECT_LE(static_cast<double>(c.shared_wavefronts), row.waits * static_cast<double>(c.least_shared_wavefronts)) << row.name;
     }
   }
 };
@@ -83,18 +90,18 @@ constexpr int64_t kElements = 1 << 15;
 
 TEST_F(Traffic, Pointwise) {
   Tensor a = made({kElements}), b = made({kElements}), out = made({kElements});
-  Tensor h = made({kElements}, at::kHalf), h_out = made({kElements}, at::kHalf);
-  Tensor d = made({kElements}, at::kDouble), d_out = made({kElements}, at::kDouble);
+  Tensor h = made({kElements}, at::kHalf), h2 = made({kElements}, at::kHalf), h_out = made({kElements}, at::kHalf);
+  Tensor d = made({kElements}, at::kDouble), d2 = made({kElements}, at::kDouble), d_out = made({kElements}, at::kDouble);
   Tensor flags = at::zeros({kElements}, at::TensorOptions(at::kBool).device(a.device()));
   Tensor off = made({kElements + 1}).narrow(0, 1, kElements);
   check({
       {"add", [&] { at::add_out(out, a, b); }, 12 * kElements, 1},
-      {"add of half", [&] { at::add_out(h_out, h, h); }, 6 * kElements, 1},
-      {"add of double", [&] { at::add_out(d_out, d, d); }, 24 * kElements, 1},
+      {"add of half", [&] { at::add_out(h_out, h, h2); }, 6 * kElements, 1},
+      {"add of double", [&] { at::add_out(d_out, d, d2); }, 24 * kElements, 1},
       {"mul by a number", [&] { at::mul_(a, 2.0); }, 8 * kElements, 1},
       {"gelu", [&] { at::gelu_out(out, a); }, 8 * kElements, 1},
       {"exp", [&] { at::exp_out(out, a); }, 8 * kElements, 1},
-      {"a comparison", [&] { at::lt_out(flags, a, b); }, 9 * kElements, 1},
+      {"a comparison", [&] { at::lt_out(flags, a, b); }, 9 * kElements, 1, 1.05, 0.7},
       {"fill", [&] { at::fill_(out, 1.0); }, 4 * kElements, 1},
       {"add at an odd address", [&] { at::add_out(out, off, b); }, 12 * kElements, 1, 1.15, 0.2},
       {"a row added to all", [&] { at::add_out(out, a, made({1})); }, 8 * kElements, 2, 1.6, 0.1},
@@ -102,14 +109,16 @@ TEST_F(Traffic, Pointwise) {
 }
 
 TEST_F(Traffic, Reductions) {
-  Tensor x = made({128, 256}), wide = made({8, 4096}), out = made({128}), column = made({256});
+  Tensor x = made({128, 256}), out = made({128}), column = made({256});
+  // A lane takes eight elements at a time, of which floats are two requests that share sectors; rows of softmax and layer_norm are read
+  // again for their second pass.
   check({
-      {"sum of all", [&] { at::sum(x); }, 4 * kElements, 1, 1.1},
-      {"sum of rows", [&] { at::sum_out(out, x, at::OptionalIntArrayRef({1})); }, 4 * kElements, 1, 1.1},
-      {"sum of columns", [&] { at::sum_out(column, x, at::OptionalIntArrayRef({0})); }, 4 * kElements, 1, 1.1, 0.2},
-      {"maxima of rows", [&] { at::amax_out(out, x, {1}); }, 4 * kElements, 1, 1.1},
-      {"softmax", [&] { at::softmax(x, 1); }, 8 * kElements, 1, 1.6},
-      {"layer_norm", [&] { at::layer_norm(x, {256}); }, 8 * kElements, 1, 1.6},
+      {"sum of all", [&] { at::sum(x); }, 4 * kElements, 2, 2.05},
+      {"sum of rows", [&] { at::sum_out(out, x, at::OptionalIntArrayRef({1})); }, 4 * kElements, 1, 2.1, 0.6},
+      {"sum of columns", [&] { at::sum_out(column, x, at::OptionalIntArrayRef({0})); }, 4 * kElements, 2, 1.75, 0.25, 2.05},
+      {"maxima of rows", [&] { at::amax_out(out, x, {1}); }, 4 * kElements, 1, 2.1, 0.6},
+      {"softmax", [&] { at::softmax(x, 1); }, 8 * kElements, 1, 3.05},
+      {"layer_norm", [&] { at::layer_norm(x, {256}); }, 8 * kElements, 1, 4.1, 0.7},
   });
 }
 
@@ -117,11 +126,10 @@ TEST_F(Traffic, Copies) {
   Tensor x = made({128, 256}), y = made({128, 256}), turned = made({256, 128}), both = made({256, 256});
   Tensor rows = at::arange(64, at::TensorOptions(at::kLong).device(x.device()));
   check({
-      {"copy", [&] { at::copy_(y, x); }, 8 * kElements, 0, 0, 0},
       {"transposed copy", [&] { at::copy_(turned, x.t()); }, 8 * kElements, 1, 1.1, 0.2},
       {"cat", [&] { at::cat_out(both, {x, y}); }, 16 * kElements, 1, 1.1},
-      {"index_select", [&] { at::index_select(x, 0, rows); }, 2 * 64 * 256 * 4, 1, 1.2},
-      {"cumsum", [&] { at::cumsum(x, 1); }, 8 * kElements, 1, 1.1, 0.2},
+      {"index_select", [&] { at::index_select(x, 0, rows); }, 2 * 64 * 256 * 4, 1, 1.1, 0.8},
+      {"cumsum", [&] { at::cumsum(x, 1); }, 8 * kElements, 1, 2.55, 0.35},
   });
 }
 

@@ -68,8 +68,8 @@ void _ctc_loss_backward_cuda(const Tensor& grad, const Tensor& log_probs, const 
   o.call.alpha = const_cast<void*>(alpha.const_data_ptr());
   DenseOut result(out);
   const Tensor scratch = empty_contiguous({cuda::ctc_scratch(o.call)}, kByte, log_probs.device());
-  cuda::launch_ctc_backward(
-      o.call, {g.const_data_ptr(), result.data<void>(), scratch.mutable_data_ptr(), zero_infinity});
+  cuda::launch_ctc_backward(o.call,
+                            {g.const_data_ptr(), result.data<void>(), scratch.mutable_data_ptr(), zero_infinity});
   result.commit();
 }
 

@@ -1,5 +1,5 @@
-// Connectionist temporal classification (Graves et al. 2006) in logarithms: a block has a sequence, and goes through its
-// steps one after the other.
+// Connectionist temporal classification (Graves et al. 2006) in logarithms: a block has a sequence, and goes through
+// its steps one after the other.
 #include <cmath>
 #include <limits>
 
@@ -31,8 +31,11 @@ struct Sequence {
   int64_t blank, steps, labels, states;
 
   __device__ Sequence(const CtcCall& call, int64_t b)
-      : targets(call.targets + call.lengths[3 * b + 2]), blank(call.blank), steps(call.lengths[3 * b]),
-        labels(call.lengths[3 * b + 1]), states(2 * labels + 1) {}
+      : targets(call.targets + call.lengths[3 * b + 2]),
+        blank(call.blank),
+        steps(call.lengths[3 * b]),
+        labels(call.lengths[3 * b + 1]),
+        states(2 * labels + 1) {}
   KD_DEVICE int64_t label(int64_t state) const { return state % 2 == 1 ? targets[state / 2] : blank; }
   // Not between equal labels, which the blank keeps apart.
   KD_DEVICE bool may_skip_to(int64_t state) const {
@@ -75,8 +78,7 @@ __global__ void ctc_forward(const __grid_constant__ CtcCall call) {
       // The path ends with the last label or the blank after it.
       const T* const last = alpha + (s.steps - 1) * call.states;
       T loss = s.states == 1 ? T(0) : -kNever<T>;
-      if (s.steps > 0)
-        loss = -log_sum(last[s.states - 1], s.states >= 2 ? last[s.states - 2] : kNever<T>, kNever<T>);
+      if (s.steps > 0) loss = -log_sum(last[s.states - 1], s.states >= 2 ? last[s.states - 2] : kNever<T>, kNever<T>);
       static_cast<T*>(call.loss)[b] = loss;
     }
   }
@@ -178,7 +180,8 @@ c10::cuda::Launch shape_of(const CtcCall& call) {
 }  // namespace
 
 void launch_ctc_forward(const CtcCall& call) {
-  c10::cuda::launch_or_throw("ctc_loss", call.dtype == c10::ScalarType::Double ? ctc_forward<double> : ctc_forward<float>,
+  c10::cuda::launch_or_throw("ctc_loss",
+                             call.dtype == c10::ScalarType::Double ? ctc_forward<double> : ctc_forward<float>,
                              shape_of(call), call);
 }
 

@@ -72,9 +72,9 @@ void average_forward(const char* op, const PoolGeometry& g, Kind kind, const Ten
                      std::optional<int64_t> divisor, Tensor& out) {
   if (out.numel() == 0) return;
   // One window over each plane is a reduction.
-  const bool whole = g.outputs() == 1 && (kind == Kind::kAdaptive || (g.kernel[0] == g.in[0] && g.kernel[1] == g.in[1] &&
-                                                                      g.kernel[2] == g.in[2] && g.padding[0] == 0 &&
-                                                                      g.padding[1] == 0 && g.padding[2] == 0));
+  const bool whole = g.outputs() == 1 && (kind == Kind::kAdaptive ||
+                                          (g.kernel[0] == g.in[0] && g.kernel[1] == g.in[1] && g.kernel[2] == g.in[2] &&
+                                           g.padding[0] == 0 && g.padding[1] == 0 && g.padding[2] == 0));
   if (whole && !divisor.has_value() && self.is_floating_point()) {
     DimVector dims;
     for (int d = 1; d <= g.dims; ++d) dims.push_back(-d);
@@ -114,7 +114,9 @@ void unpool(const char* op, int dims, const Tensor& self, const Tensor& indices,
                        cuda::volume_of(indices, dims), static_cast<int32_t*>(last.mutable_data_ptr())});
 }
 
-DimVector pooled_sizes(const Tensor& t, int dims) { return DimVector(t.sizes().end() - dims, t.sizes().end()); }
+DimVector pooled_sizes(const Tensor& t, int dims) {
+  return DimVector(t.sizes().end() - dims, t.sizes().end());
+}
 
 }  // namespace
 

@@ -18,8 +18,8 @@ struct MaxPoolBackward {
     const PoolWindows& w = call.windows;
     const int64_t here = (p.z * w.in[1] + p.y) * w.in[2] + p.x;
     const PoolRange rz = windows_over(w, 0, p.z), ry = windows_over(w, 1, p.y), rx = windows_over(w, 2, p.x);
-    const char *const grads = call.in.data + plane_offset(call.in, p),
-               *const places = call.index.data + plane_offset(call.index, p);
+    const char *const grads = call.in.data + plane_offset(call.in, p), *const places = call.index.data +
+                                                                                       plane_offset(call.index, p);
     C sum = 0;
     for (int z = rz.begin; z < rz.end; ++z) {
       for (int y = ry.begin; y < ry.end; ++y) {
@@ -61,8 +61,9 @@ struct AveragePoolBackward {
   }
 };
 
-// Adds what MaxPoolBackward does not see: indices outside of their own windows, as a caller may give them and fractional
-// pooling does. A block has a plane; where it has such indices, its first warp goes through the plane in order.
+// Adds what MaxPoolBackward does not see: indices outside of their own windows, as a caller may give them and
+// fractional pooling does. A block has a plane; where it has such indices, its first warp goes through the plane in
+// order.
 template <class Stored>
 __global__ void add_strays(const __grid_constant__ PoolCall call, int64_t planes) {
   using E = Elements<Stored>;
@@ -81,8 +82,8 @@ __global__ void add_strays(const __grid_constant__ PoolCall call, int64_t planes
       const int64_t to = load<int64_t>(element_at(call.index, from));
       AT_CUDA_KERNEL_CHECK(to >= 0 && to < w.inputs(), "pooling's gradient: an index is out of range");
       const int64_t row = to / w.in[2], x = to - row * w.in[2], z = row / w.in[1], y = row - z * w.in[1];
-      const bool covered = windows_over(w, 0, z).has(from.z) && windows_over(w, 1, y).has(from.y) &&
-                           windows_over(w, 2, x).has(from.x);
+      const bool covered =
+          windows_over(w, 0, z).has(from.z) && windows_over(w, 1, y).has(from.y) && windows_over(w, 2, x).has(from.x);
       return covered ? -1 : to;
     };
     bool any = false;
@@ -101,9 +102,9 @@ __global__ void add_strays(const __grid_constant__ PoolCall call, int64_t planes
       }
       if (to >= 0 && (same & ((1u << lane) - 1)) == 0) {  // the first lane of those that go there
         const int64_t row = to / w.in[2];
-        char* const at = element_at(call.out, {p.n, p.c, static_cast<uint32_t>(row / w.in[1]),
-                                               static_cast<uint32_t>(row % w.in[1]),
-                                               static_cast<uint32_t>(to - row * w.in[2])});
+        char* const at =
+            element_at(call.out, {p.n, p.c, static_cast<uint32_t>(row / w.in[1]), static_cast<uint32_t>(row % w.in[1]),
+                                  static_cast<uint32_t>(to - row * w.in[2])});
         E::store(at, call.dtype, E::load(at, call.dtype) + sum);
       }
       __syncwarp();
@@ -137,8 +138,7 @@ struct FindLast {
   UnpoolCall call;
   __device__ void operator()(const Place& p) const {
     const int64_t to = load<int64_t>(element_at(call.index, p));
-    AT_CUDA_KERNEL_CHECK(to >= 0 && to < call.to.plane(),
-                         "max_unpool: an index is out of range");
+    AT_CUDA_KERNEL_CHECK(to >= 0 && to < call.to.plane(), "max_unpool: an index is out of range");
     atomicMax(last_at(call, p, to), static_cast<int32_t>(number_of(call.from, p)) + 1);
   }
 };

@@ -4,7 +4,8 @@
 
 namespace at::cuda {
 
-/// The windows of pooling by depth, height, width: regular, those of adaptive pooling, or beginning where `samples` say.
+/// The windows of pooling by depth, height, width: regular, those of adaptive pooling, or beginning where `samples`
+/// say.
 struct PoolWindows {
   enum class Kind { kRegular, kAdaptive, kFractional };
   Kind kind = Kind::kRegular;

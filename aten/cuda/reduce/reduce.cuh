@@ -179,12 +179,12 @@ __global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 1
     for (uint32_t half = call.threads / 2; half > 0; half /= 2) {
       if (along >= half && along < 2 * half) {
 #pragma unroll
-        for (int k = 0; k < kOutputs; ++k) scratch[((along - half) * places + place) * kOutputs + k] = states[k];
+        for (int k = 0; k < kOutputs; ++k) scratch[(k * half + along - half) * places + place] = states[k];
       }
       __syncthreads();
       if (along < half) {
 #pragma unroll
-        for (int k = 0; k < kOutputs; ++k) Op::join(states[k], scratch[(along * places + place) * kOutputs + k]);
+        for (int k = 0; k < kOutputs; ++k) Op::join(states[k], scratch[(k * half + along) * places + place]);
       }
       __syncthreads();
     }

@@ -2,6 +2,7 @@
 #include "aten/sparse/device_parts.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/scan/ops.h"
 #include "aten/ops/sort/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/sparse/compressed_parts.h"
 #include "aten/sparse/sparse_parts.h"
@@ -73,6 +75,29 @@ int64_t product(IntArrayRef sizes) {
 Tensor lines_of_elements(const Tensor& pointers, int64_t nnz) {
   const Tensor numbers = at::contiguous(at::expand(count_up(nnz, pointers), {pointers.size(0), nnz}));
   return at::sub(at::searchsorted(pointers, numbers, /*out_int32=*/false, /*right=*/true), 1);
+}
+
+// The numbers begin[i], begin[i] + 1, ... of each i, as many as lengths[i], one after the other, and these i. Waits for
+// the device.
+std::pair<Tensor, Tensor> expanded(const Tensor& begin, const Tensor& lengths) {
+  const Tensor own = at::repeat_interleave(lengths);
+  const Tensor before = at::sub(at::cumsum(lengths, 0), lengths);
+  const Tensor inside = at::sub(count_up(own.numel(), own), at::index_select(before, 0, own));
+  return {at::add(inside, at::index_select(begin, 0, own)), own};
+}
+
+// The group of each key, those of equal ones being one, and how many there are. Waits for the device.
+std::pair<Tensor, int64_t> grouped(const Tensor& keys) {
+  const auto [in_order, order] = sorted(keys);
+  const Tensor begin = begins(in_order);
+  Tensor groups = at::zeros_like(order);
+  at::index_copy_(groups, 0, order, groups_of(begin));
+  return {groups, keys.numel() == 0 ? 0 : at::item(at::sum(begin)).toLong()};
+}
+
+// As groups x positions what `values` has, an element a row.
+Tensor by_rows_of(const Tensor& values) {
+  return at::reshape(values, {values.size(0), -1});
 }
 
 // The sum of rows of `values` of a group.
@@ -246,7 +271,7 @@ Tensor times_dense(const char* op, const Rows& a, const Tensor& dense) {
   return result;
 }
 
-Tensor times_sparse(const Tensor& left, const Tensor& right) {
+Rows times_sparse(const Tensor& left, const Tensor& right, bool in_order) {
   const Rows b = rows_of("mm", right, false);
   const Tensor a = sparse::coalesced(left);
   const SparseTensorImpl& x = impl_of("mm", a);
@@ -254,13 +279,194 @@ Tensor times_sparse(const Tensor& left, const Tensor& right) {
   const Tensor row = at::select(x.indices(), 0, 0), met = at::select(x.indices(), 0, 1);
   const Tensor begin = at::index_select(b.pointers, 0, met),
                lengths = at::sub(at::index_select(b.pointers, 0, at::add(met, 1)), begin);
-  const Tensor own = at::repeat_interleave(lengths);
-  const Tensor before = at::sub(at::cumsum(lengths, 0), lengths);
-  const Tensor other =
-      at::add(at::sub(count_up(own.numel(), own), at::index_select(before, 0, own)), at::index_select(begin, 0, own));
+  const auto [other, own] = expanded(begin, lengths);
   const Tensor values = at::mul(at::index_select(x.values(), 0, own), at::index_select(b.values, 0, other));
   const std::vector<Tensor> indices{at::index_select(row, 0, own), at::index_select(b.places, 0, other)};
-  return sparse::coalesced(make_sparse({left.size(0), right.size(1)}, at::stack(indices), values, false));
+  const DimVector sizes{left.size(0), right.size(1)};
+  const auto [places, order] = sorted(flat_places(at::stack(indices), sizes));
+  const Tensor begin_group = begins(places);
+  Tensor first = at::index_select(order, 0, numbers_of(begin_group));
+  Tensor sums = summed(at::index_select(values, 0, order), groups_of(begin_group), first.numel());
+  if (!in_order) {
+    const auto [as_they_come, which] = sorted(first);
+    first = as_they_come;
+    sums = at::index_select(sums, 0, which);
+  }
+  return {sizes[0], sizes[1], pointers_of(at::index_select(indices[0], 0, first), sizes[0]),
+          at::index_select(indices[1], 0, first), sums};
+}
+
+Tensor sampled_products(const char* op, const Rows& a, const Tensor& left, const Tensor& right) {
+  TORCH_CHECK(left.device() == a.places.device() && right.device() == left.device(), op,
+              ": expected tensors of one device, but got ", a.places.device(), ", ", left.device(), " and ",
+              right.device());
+  Tensor result = empty_contiguous({a.nnz()}, left.scalar_type(), left.device());
+  if (result.numel() == 0) return result;
+  const Tensor lines = at::contiguous(at::select(lines_of_elements(at::unsqueeze(a.pointers, 0), a.nnz()), 0, 0)),
+               x = at::contiguous(left), y = at::contiguous(right);
+  const c10::cuda::CUDAGuard guard(left.device());
+  cuda::SampledRowsCall call{};
+  call.name = op;
+  call.dtype = result.scalar_type();
+  call.elements = a.nnz(), call.inner = x.size(1);
+  call.lines = lines.const_data_ptr<int64_t>(), call.places = a.place();
+  call.left = static_cast<const char*>(x.const_data_ptr()), call.right = static_cast<const char*>(y.const_data_ptr());
+  call.out = static_cast<char*>(result.mutable_data_ptr());
+  cuda::launch_sampled_rows(call);
+  return result;
+}
+
+void solve_triangular(const char* op, const Rows& a, const Tensor& x, bool upper, bool unit) {
+  TORCH_CHECK(x.device() == a.values.device(), op, ": expected tensors of one device, but got ", a.values.device(),
+              " and ", x.device());
+  if (x.numel() == 0) return;
+  const c10::cuda::CUDAGuard guard(x.device());
+  cuda::SparseRowsCall call{};
+  call.name = op;
+  call.dtype = x.scalar_type();
+  call.rows = x.size(0), call.columns = x.size(1);
+  call.pointers = a.begin(), call.places = a.place();
+  call.values = static_cast<const char*>(a.values.const_data_ptr());
+  call.out = static_cast<char*>(x.mutable_data_ptr());
+  cuda::launch_triangular_rows(call, upper, unit);
+}
+
+std::pair<Rows, Tensor> stored_rows(const Tensor& t) {
+  const SparseTensorImpl& impl = impl_of("stored_rows", t);
+  const Tensor row = at::select(impl.indices(), 0, 0), first = numbers_of(begins(row));
+  const Tensor end = at::full({1}, impl.nnz(), first.options());
+  return {Rows{first.numel(), t.size(1), at::cat({first, end}), at::contiguous(at::select(impl.indices(), 0, 1)),
+               at::contiguous(impl.values())},
+          at::index_select(row, 0, first)};
+}
+
+namespace {
+// The group of each element among those that have all indices but one in common.
+std::pair<Tensor, int64_t> pools(const Tensor& t, int64_t dim) {
+  const SparseTensorImpl& impl = impl_of("softmax", t);
+  DimVector sizes;
+  std::vector<Tensor> rows;
+  for (int64_t d = 0; d < impl.sparse_dim(); ++d) {
+    if (d == dim) continue;
+    sizes.push_back(t.size(d));
+    rows.push_back(at::select(impl.indices(), 0, d));
+  }
+  if (rows.empty()) return {at::zeros({impl.nnz()}, impl.indices().options()), impl.nnz() == 0 ? 0 : 1};
+  return grouped(flat_places(at::stack(rows), sizes));
+}
+}  // namespace
+
+Tensor softmax(const Tensor& t, int64_t dim, const Tensor& values, bool log) {
+  if (values.numel() == 0) return values;
+  const auto [pool, count] = pools(t, dim);
+  const Tensor x = by_rows_of(values);
+  Tensor most = at::full({count, x.size(1)}, -std::numeric_limits<double>::infinity(), x.options());
+  at::index_reduce_(most, 0, pool, x, "amax");
+  const Tensor lowered = at::sub(x, at::index_select(most, 0, pool)), powers = at::exp(lowered);
+  const Tensor sums = at::index_select(summed(powers, pool, count), 0, pool);
+  return at::reshape(log ? at::sub(lowered, at::log(sums)) : at::div(powers, sums), values.sizes());
+}
+
+Tensor softmax_backward(const Tensor& t, int64_t dim, const Tensor& grad, const Tensor& values, bool log) {
+  if (values.numel() == 0) return grad;
+  const auto [pool, count] = pools(t, dim);
+  const Tensor g = by_rows_of(grad), y = by_rows_of(values);
+  const Tensor sums = at::index_select(summed(log ? g : at::mul(g, y), pool, count), 0, pool);
+  return at::reshape(log ? at::sub(g, at::mul(at::exp(y), sums)) : at::mul(y, at::sub(g, sums)), values.sizes());
+}
+
+Tensor reduce_csr(const Tensor& t, bool rows_become_one, bool columns_become_one, const Tensor& values,
+                  bool multiplies) {
+  const Tensor elements = sparse::coordinates(t);
+  const SparseTensorImpl& impl = impl_of("reduce_csr", elements);
+  const Tensor row = at::select(impl.indices(), 0, 0), column = at::select(impl.indices(), 0, 1);
+  const std::vector<Tensor> indices{rows_become_one ? at::zeros_like(row) : row,
+                                    columns_become_one ? at::zeros_like(column) : column};
+  const DimVector sizes{rows_become_one ? 1 : t.size(0), columns_become_one ? 1 : t.size(1)};
+  const Tensor places = flat_places(at::stack(indices), sizes);
+  const auto [in_order, order] = sorted(places);
+  const Tensor begin = begins(in_order), first = numbers_of(begin);
+  const Tensor source = at::index_select(values, 0, order), group = groups_of(begin);
+  Tensor reduced;
+  if (multiplies) {
+    reduced = at::ones({first.numel()}, source.options());
+    at::index_reduce_(reduced, 0, group, source, "prod");
+  } else {
+    reduced = summed(source, group, first.numel());
+  }
+  const Tensor kept = at::index_select(at::stack(indices), 1, at::index_select(order, 0, first));
+  return sparse::compress("reduce_csr", make_sparse(sizes, kept, reduced, true), Layout::SparseCsr);
+}
+
+namespace {
+
+Tensor elements_by_row(const Rows& a) {
+  return at::contiguous(at::select(lines_of_elements(at::unsqueeze(a.pointers, 0), a.nnz()), 0, 0));
+}
+// 1 / the number of elements of each row that has any.
+Tensor shares_of(const Rows& a, ScalarType type) {
+  const Tensor counts = at::sub(at::slice(a.pointers, 0, 1), at::slice(a.pointers, 0, 0, a.rows));
+  return at::unsqueeze(at::reciprocal(at::to(at::clamp_min(counts, 1), type)), 1);
+}
+ScalarType wide_of(ScalarType type) {
+  return type == ScalarType::Double ? type : ScalarType::Float;
+}
+
+}  // namespace
+
+std::pair<Tensor, Tensor> reduce_rows(const char* op, const Rows& a, const Tensor& dense, RowReduction kind) {
+  const ScalarType type = dense.scalar_type(), wide = wide_of(type);
+  const Tensor right = at::to(dense, wide);
+  const Rows wider{a.rows, a.columns, a.pointers, a.places, at::to(a.values, wide)};
+  const TensorOptions longs = TensorOptions(dense.device()).dtype(ScalarType::Long);
+  if (kind == RowReduction::kSum || kind == RowReduction::kMean) {
+    Tensor sums = device::times_dense(op, wider, right);
+    if (kind == RowReduction::kMean) sums = at::mul(sums, shares_of(a, wide));
+    return {at::to(sums, type), at::empty({0}, longs)};
+  }
+  const bool most = kind == RowReduction::kMost;
+  const Tensor row = elements_by_row(a);
+  const Tensor products = at::mul(at::unsqueeze(wider.values, 1), at::index_select(right, 0, a.places));
+  Tensor result = at::zeros({a.rows, dense.size(1)}, right.options());
+  at::index_reduce_(result, 0, row, products, most ? "amax" : "amin", /*include_self=*/false);
+  // The first element that is as great, or little.
+  const Tensor is_it = at::logical_or(at::eq(products, at::index_select(result, 0, row)), at::isnan(products));
+  const Tensor numbers = at::where(is_it, at::unsqueeze(count_up(a.nnz(), row), 1), at::full({}, a.nnz(), longs));
+  Tensor argument = at::full(result.sizes(), a.nnz(), longs);
+  at::index_reduce_(argument, 0, row, numbers, "amin");
+  return {at::to(result, type), at::where(at::lt(argument, a.nnz()), argument, at::full({}, -1, longs))};
+}
+
+std::pair<Tensor, Tensor> reduce_rows_backward(const char*, const Rows& a, const Tensor& dense, const Tensor& grad,
+                                               RowReduction kind, const Tensor& argument) {
+  const ScalarType type = dense.scalar_type(), wide = wide_of(type);
+  const Tensor right = at::to(dense, wide), values = at::to(a.values, wide);
+  Tensor cotangents = at::to(grad, wide), of_values, of_dense = at::zeros(dense.sizes(), right.options());
+  if (kind == RowReduction::kSum || kind == RowReduction::kMean) {
+    if (kind == RowReduction::kMean) cotangents = at::mul(cotangents, shares_of(a, wide));
+    const Tensor of_row = at::index_select(cotangents, 0, elements_by_row(a));
+    of_values = at::sum(at::mul(of_row, at::index_select(right, 0, a.places)), IntArrayRef{1});
+    at::index_add_(of_dense, 0, a.places, at::mul(of_row, at::unsqueeze(values, 1)));
+  } else {
+    // Of each element of the result the one element of a that it came from.
+    const Tensor which = at::reshape(argument, {-1}), some = numbers_of(at::ge(which, 0));
+    const Tensor element = at::index_select(which, 0, some),
+                 column = rest_of(some, std::max<int64_t>(dense.size(1), 1));
+    const Tensor place = at::add(at::mul(at::index_select(a.places, 0, element), dense.size(1)), column);
+    const Tensor g = at::index_select(at::reshape(cotangents, {-1}), 0, some);
+    of_values = at::zeros({a.nnz()}, right.options());
+    at::index_add_(of_values, 0, element, at::mul(g, at::index_select(at::reshape(right, {-1}), 0, place)));
+    Tensor flat = at::reshape(of_dense, {-1});
+    at::index_add_(flat, 0, place, at::mul(g, at::index_select(values, 0, element)));
+    of_dense = at::reshape(flat, dense.sizes());
+  }
+  return {at::to(of_values, type), at::to(of_dense, type)};
+}
+
+Tensor times_named(const Tensor& places, const Tensor& named) {
+  const Tensor in_order = sorted(named).first, wanted = at::contiguous(places);
+  return at::sub(at::searchsorted(in_order, wanted, /*out_int32=*/false, /*right=*/true),
+                 at::searchsorted(in_order, wanted));
 }
 
 Found find(const Tensor& places, const Tensor& wanted) {
@@ -297,6 +503,15 @@ std::pair<Tensor, Tensor> in_slice(const Tensor& row, int64_t from, int64_t to, 
   if (step > 1) inside = at::logical_and(inside, at::eq(rest_of(distance, step), 0));
   const Tensor which = numbers_of(inside);
   return {which, divided(at::index_select(distance, 0, which), step)};
+}
+
+std::pair<Tensor, Tensor> selected(const Tensor& row, const Tensor& wanted, int64_t size) {
+  const Tensor own = at::where(at::lt(wanted, 0), at::add(wanted, size), wanted);
+  const auto [indices, order] = sorted(row);
+  const Tensor begin = at::searchsorted(indices, own),
+               lengths = at::sub(at::searchsorted(indices, own, /*out_int32=*/false, /*right=*/true), begin);
+  const auto [which, number] = expanded(begin, lengths);
+  return {at::index_select(order, 0, which), number};
 }
 
 void shift(const Tensor& indices, int64_t dim, int64_t first, int64_t count, int64_t by) {

@@ -19,4 +19,20 @@ struct SparseRowsCall {
 /// add in float, integers in int64.
 void launch_sparse_rows(const SparseRowsCall& call);
 
+/// Solves the triangular system of the square matrix in `values` for the right-hand sides in `out`; `dense` does not
+/// count. Elements on the other side of the diagonal do not count; `unit`: nor do those on it, which are 1. A thread
+/// solves for a column, row after row.
+void launch_triangular_rows(const SparseRowsCall& call, bool upper, bool unit);
+
+/// The products of rows of two dense matrices that elements name, all contiguous and of one dtype.
+struct SampledRowsCall {
+  const char* name;
+  c10::ScalarType dtype;
+  int64_t elements, inner;  ///< there is an element
+  const int64_t *lines, *places;
+  const char *left, *right;
+  char* out;
+};
+void launch_sampled_rows(const SampledRowsCall& call);
+
 }  // namespace at::cuda

@@ -14,7 +14,9 @@ struct Place {
   uint32_t z, y, x;
 };
 
-KD_DEVICE int64_t plane_offset(const Volume& v, const Place& p) { return p.n * v.strides[0] + p.c * v.strides[1]; }
+KD_DEVICE int64_t plane_offset(const Volume& v, const Place& p) {
+  return p.n * v.strides[0] + p.c * v.strides[1];
+}
 KD_DEVICE char* element_at(const Volume& v, const Place& p) {
   return v.data + plane_offset(v, p) + p.z * v.strides[2] + p.y * v.strides[3] + p.x * v.strides[4];
 }
@@ -49,12 +51,12 @@ void launch_places(const char* name, const SpatialSizes& all, const Fn& fn) {
     for (int64_t c = 0; c < sizes[1]; c += channels) {
       const int64_t these = std::min(channels, sizes[1] - c);
       const int64_t inner[4] = {sizes[4], sizes[3], sizes[2], these}, last[4] = {these, sizes[4], sizes[3], sizes[2]};
-      SpatialPart part{static_cast<uint32_t>(std::min(images, sizes[0] - n) * these * plane), all.channels_last, n, c,
-                       {}};
+      SpatialPart part{
+          static_cast<uint32_t>(std::min(images, sizes[0] - n) * these * plane), all.channels_last, n, c, {}};
       for (int d = 0; d < 4; ++d)
         part.sizes[d] = FastDivisor(static_cast<uint32_t>(all.channels_last ? last[d] : inner[d]));
-      c10::cuda::launch_or_throw(name, each_place<Fn>,
-                                 shape_for(part.numel, 1, c10::cuda::getCurrentCUDAStream()), part, fn);
+      c10::cuda::launch_or_throw(name, each_place<Fn>, shape_for(part.numel, 1, c10::cuda::getCurrentCUDAStream()),
+                                 part, fn);
     }
   }
 }

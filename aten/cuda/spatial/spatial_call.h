@@ -1,4 +1,5 @@
-// Tensors of images: batch, channels, and up to three dimensions behind, of which those that a tensor lacks have size 1.
+// Tensors of images: batch, channels, and up to three dimensions behind, of which those that a tensor lacks have
+// size 1.
 #pragma once
 
 #include <cstdint>

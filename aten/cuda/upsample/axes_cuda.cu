@@ -76,8 +76,13 @@ __global__ void quantize_weights(const __grid_constant__ Axis a) {
     double* const weight = static_cast<double*>(a.weight) + i * a.taps;
     // Taps at a border that read the same element become one.
     const int64_t begin = a.begin[i], count = a.count[i], last = a.in - 1;
-    const int64_t low = begin < 0 ? 0 : begin > last ? last : begin, end = begin + count - 1,
-                  high = end < 0 ? 0 : end > last ? last : end;
+    const int64_t low = begin < 0      ? 0
+                        : begin > last ? last
+                                       : begin,
+                  end = begin + count - 1,
+                  high = end < 0      ? 0
+                         : end > last ? last
+                                      : end;
     int64_t k = 0;
     for (int64_t j = low; j <= high; ++j) {
       double sum = 0;
@@ -102,8 +107,7 @@ __global__ void quantize_weights(const __grid_constant__ Axis a) {
   const double unit = 1 << bits;
   for (int64_t i = threadIdx.x; i < a.out; i += blockDim.x) {
     const double* const weight = static_cast<const double*>(a.weight) + i * a.taps;
-    for (int64_t k = 0; k < a.count[i]; ++k)
-      a.units[i * a.taps + k] = static_cast<int16_t>(llround(weight[k] * unit));
+    for (int64_t k = 0; k < a.count[i]; ++k) a.units[i * a.taps + k] = static_cast<int16_t>(llround(weight[k] * unit));
   }
 }
 

@@ -20,7 +20,9 @@ namespace {
 constexpr int64_t kMostCounted = int64_t{1} << 31;
 constexpr int kGroup = 8;  // channels that a thread reads at a place
 
-const char* data_of(const Tensor& t) { return t.defined() ? static_cast<const char*>(t.const_data_ptr()) : nullptr; }
+const char* data_of(const Tensor& t) {
+  return t.defined() ? static_cast<const char*>(t.const_data_ptr()) : nullptr;
+}
 
 void sample(const Sampling& s, const Tensor& input, const Tensor& grid, Tensor& out) {
   if (out.numel() == 0) return;
@@ -43,7 +45,8 @@ template <class F>
 void for_tables(const Sampling& s, const Tensor& grid, const Tensor& direction, bool weights, bool slopes, const F& f) {
   const char* const name = sampling_name(s.dims);
   const int64_t taps = s.taps(), most = std::max(s.places * taps, s.plane() + 1);
-  TORCH_CHECK(most < kMostCounted, name, ": planes and grids of 2^31 elements and more are not supported on CUDA tensors");
+  TORCH_CHECK(most < kMostCounted, name,
+              ": planes and grids of 2^31 elements and more are not supported on CUDA tensors");
   const int64_t together = std::min(s.batch, (kMostCounted - 1) / most), entries = together * s.places * taps;
   const ScalarType type = grid.scalar_type() == kDouble ? kDouble : kFloat;
   const Tensor index = empty_contiguous({entries}, kInt, grid.device());
@@ -131,8 +134,7 @@ void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input
   if (mask[0]) image.emplace(grad_input);
   if (mask[1]) moves.emplace(grad_grid);
   for_tables(s, places, direction, mask[0], mask[1], [&](int64_t n, const cuda::GridTaps& t) {
-    if (image)
-      image_gradient(t, images_of(s, Tensor(), g, image->tensor(), n, s.channels * s.plane()), grid.device());
+    if (image) image_gradient(t, images_of(s, Tensor(), g, image->tensor(), n, s.channels * s.plane()), grid.device());
     if (moves) cuda::launch_grid_gradient(t, images_of(s, x, g, moves->tensor(), n, s.places * s.dims));
   });
   if (image) image->commit();
@@ -141,16 +143,16 @@ void gradients(const Sampling& s, const Tensor& grad_output, const Tensor& input
 
 }  // namespace
 
-#define AT_CUDA_GRID_SAMPLER(dims)                                                                                   \
-  void grid_sampler_##dims##d_cuda(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding,           \
-                                   bool align, Tensor& out) {                                                        \
-    sample(checked_sampling(dims, input, grid, mode, padding, align), input, grid, out);                             \
-  }                                                                                                                  \
-  void grid_sampler_##dims##d_backward_cuda(const Tensor& grad_output, const Tensor& input, const Tensor& grid,      \
-                                            int64_t mode, int64_t padding, bool align, std::array<bool, 2> mask,     \
-                                            Tensor& grad_input, Tensor& grad_grid) {                                 \
-    gradients(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, Tensor(), mask,   \
-              grad_input, grad_grid);                                                                                \
+#define AT_CUDA_GRID_SAMPLER(dims)                                                                                     \
+  void grid_sampler_##dims##d_cuda(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align, \
+                                   Tensor& out) {                                                                      \
+    sample(checked_sampling(dims, input, grid, mode, padding, align), input, grid, out);                               \
+  }                                                                                                                    \
+  void grid_sampler_##dims##d_backward_cuda(const Tensor& grad_output, const Tensor& input, const Tensor& grid,        \
+                                            int64_t mode, int64_t padding, bool align, std::array<bool, 2> mask,       \
+                                            Tensor& grad_input, Tensor& grad_grid) {                                   \
+    gradients(checked_sampling(dims, input, grid, mode, padding, align), grad_output, input, grid, Tensor(), mask,     \
+              grad_input, grad_grid);                                                                                  \
   }
 AT_CUDA_GRID_SAMPLER(2)
 AT_CUDA_GRID_SAMPLER(3)

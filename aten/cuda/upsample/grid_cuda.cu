@@ -27,9 +27,9 @@ struct GridSample {
             const int64_t i = taps.axis[0].index[x], j = taps.axis[1].index[y], l = taps.axis[2].index[z];
             if ((i | j | l) < 0) continue;
             const C weight = taps.axis[0].weight[x] * taps.axis[1].weight[y] * taps.axis[2].weight[z];
-            sum += weight * load_number<C>(plane + l * call.in.strides[2] + j * call.in.strides[3] +
-                                               i * call.in.strides[4],
-                                           0, call.dtype);
+            sum += weight *
+                   load_number<C>(plane + l * call.in.strides[2] + j * call.in.strides[3] + i * call.in.strides[4], 0,
+                                  call.dtype);
           }
         }
       }

@@ -10,7 +10,7 @@ struct TableCall {
   int64_t total;         // elements that are made
   const int32_t* order;  // of gradients of images
   const uint32_t* start;
-  FastDivisor count;     // of places
+  FastDivisor count;  // of places
 
   // Where a tap reads in the plane of channel 0 of its image; negative if nowhere.
   KD_DEVICE int64_t element(int64_t tap, int64_t image) const {
@@ -31,8 +31,7 @@ __global__ void sum_taps(const __grid_constant__ TableCall call) {
     C sum = 0;
     for (int k = 0; k < t.sampling.taps(); ++k) {
       const int64_t tap = int64_t{k} * t.count + image * t.places + place, at = call.element(tap, image);
-      if (at >= 0)
-        sum += static_cast<const C*>(t.weight)[tap] * load_number<C>(g.image, at + c * g.plane, g.dtype);
+      if (at >= 0) sum += static_cast<const C*>(t.weight)[tap] * load_number<C>(g.image, at + c * g.plane, g.dtype);
     }
     store_number(g.to, i, g.dtype, sum);
   }

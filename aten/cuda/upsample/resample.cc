@@ -19,7 +19,9 @@ using Scales = std::array<Scale, 3>;
 // Above this many elements to read for each that is made, dimensions are done one by one.
 constexpr double kMostAtOnce = 32;
 
-bool is_nearest(Filter filter) { return filter == Filter::kNearest || filter == Filter::kNearestExact; }
+bool is_nearest(Filter filter) {
+  return filter == Filter::kNearest || filter == Filter::kNearestExact;
+}
 
 // The most taps of an element.
 int64_t taps_of(const char* op, const cuda::Axis& a) {
@@ -120,7 +122,8 @@ struct Interpolation {
       now[d] = true;
       sizes[sizes.size() - 3 + d] = target(d);
       const ScalarType type = bytes || self.scalar_type() == kDouble ? self.scalar_type() : kFloat;
-      const Tensor to = --left == 0 ? out : empty_with_strides(sizes, c10::strides_for_format(sizes, format), type, self.device());
+      const Tensor to =
+          --left == 0 ? out : empty_with_strides(sizes, c10::strides_for_format(sizes, format), type, self.device());
       pass(from, to, now, bytes);
       from = to;
     }
@@ -173,21 +176,20 @@ void interpolate_backward(const char* op, Filter filter, int dims, const Tensor&
 }  // namespace
 
 // The two functions of an operator of one, two or three dimensions, whose scales are `...`.
-#define AT_CUDA_INTERPOLATION(op, filter, dims, parameters, ...)                                               \
-  void op##_cuda(const Tensor& self, IntArrayRef, bool align_corners, AT_UNPACK parameters, Tensor& out) {     \
-    interpolate(#op, filter, dims, self, align_corners, {__VA_ARGS__}, out);                                   \
-  }                                                                                                            \
-  void op##_backward_cuda(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners,             \
-                          AT_UNPACK parameters, Tensor& out) {                                                 \
-    interpolate_backward(#op "_backward", filter, dims, grad_output, align_corners, {__VA_ARGS__}, out);       \
+#define AT_CUDA_INTERPOLATION(op, filter, dims, parameters, ...)                                           \
+  void op##_cuda(const Tensor& self, IntArrayRef, bool align_corners, AT_UNPACK parameters, Tensor& out) { \
+    interpolate(#op, filter, dims, self, align_corners, {__VA_ARGS__}, out);                               \
+  }                                                                                                        \
+  void op##_backward_cuda(const Tensor& grad_output, IntArrayRef, IntArrayRef, bool align_corners,         \
+                          AT_UNPACK parameters, Tensor& out) {                                             \
+    interpolate_backward(#op "_backward", filter, dims, grad_output, align_corners, {__VA_ARGS__}, out);   \
   }
-#define AT_CUDA_NEAREST(op, filter, dims, parameters, ...)                                                     \
-  void op##_cuda(const Tensor& self, IntArrayRef, AT_UNPACK parameters, Tensor& out) {                         \
-    interpolate(#op, filter, dims, self, false, {__VA_ARGS__}, out);                                           \
-  }                                                                                                            \
-  void op##_backward_cuda(const Tensor& grad_output, IntArrayRef, IntArrayRef, AT_UNPACK parameters,           \
-                          Tensor& out) {                                                                       \
-    interpolate_backward(#op "_backward", filter, dims, grad_output, false, {__VA_ARGS__}, out);               \
+#define AT_CUDA_NEAREST(op, filter, dims, parameters, ...)                                                          \
+  void op##_cuda(const Tensor& self, IntArrayRef, AT_UNPACK parameters, Tensor& out) {                              \
+    interpolate(#op, filter, dims, self, false, {__VA_ARGS__}, out);                                                \
+  }                                                                                                                 \
+  void op##_backward_cuda(const Tensor& grad_output, IntArrayRef, IntArrayRef, AT_UNPACK parameters, Tensor& out) { \
+    interpolate_backward(#op "_backward", filter, dims, grad_output, false, {__VA_ARGS__}, out);                    \
   }
 #define AT_UNPACK(...) __VA_ARGS__
 

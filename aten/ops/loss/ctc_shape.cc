@@ -35,8 +35,8 @@ void check_targets(const Tensor& targets, IntArrayRef lengths, int64_t batch) {
 
 }  // namespace
 
-CtcShape ctc_shape(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths, IntArrayRef target_lengths,
-                   int64_t blank) {
+CtcShape ctc_shape(const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
+                   IntArrayRef target_lengths, int64_t blank) {
   TORCH_CHECK_NOT_IMPLEMENTED(log_probs.scalar_type() == kFloat || log_probs.scalar_type() == kDouble,
                               "\"ctc_loss_cpu\" not implemented for '", toString(log_probs.scalar_type()), "'");
   TORCH_CHECK(log_probs.dim() == 3, "Expected 3-dimensional tensor, but got ", log_probs.dim(),

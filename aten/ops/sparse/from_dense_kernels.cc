@@ -48,7 +48,7 @@ Tensor to_sparse_bsc(const Tensor& self, IntArrayRef blocksize, std::optional<in
   return from_dense("to_sparse_bsc", self, Layout::SparseBsc, blocksize, dense_dim);
 }
 
-Tensor _spdiags_cpu(const Tensor& diagonals, const Tensor& offsets, IntArrayRef shape, std::optional<Layout> layout) {
+Tensor _spdiags(const Tensor& diagonals, const Tensor& offsets, IntArrayRef shape, std::optional<Layout> layout) {
   const Tensor lines = diagonals.dim() == 1 ? at::unsqueeze(diagonals, 0) : diagonals;
   TORCH_CHECK(lines.dim() == 2, "Diagonals must be vector or matrix");
   TORCH_CHECK(shape.size() == 2, "Output shape must be 2d");
@@ -61,7 +61,9 @@ Tensor _spdiags_cpu(const Tensor& diagonals, const Tensor& offsets, IntArrayRef 
   TORCH_CHECK(to == Layout::Sparse || to == Layout::SparseCsr || to == Layout::SparseCsc,
               "Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got ", to);
   c10::checked_numel(shape);
-  const Tensor by = dense(at::reshape(offsets, {-1}));
+  // Where elements stand is found on the host.
+  const Tensor by = dense(at::to(at::reshape(offsets, {-1}), Device(DeviceType::CPU), ScalarType::Long));
+  const Device device = diagonals.device();
   const int64_t width = lines.size(1);
   std::vector<int64_t> seen(by.const_data_ptr<int64_t>(), by.const_data_ptr<int64_t>() + by.numel()), row, column, from;
   const std::vector<int64_t> offset = seen;
@@ -77,8 +79,8 @@ Tensor _spdiags_cpu(const Tensor& diagonals, const Tensor& offsets, IntArrayRef 
       from.push_back(static_cast<int64_t>(d) * width + j);
     }
   }
-  const std::vector<Tensor> indices{sparse::long_tensor(row), sparse::long_tensor(column)};
-  const Tensor values = at::index_select(at::reshape(lines, {-1}), 0, sparse::long_tensor(from));
+  const std::vector<Tensor> indices{sparse::long_tensor(row, device), sparse::long_tensor(column, device)};
+  const Tensor values = at::index_select(at::reshape(lines, {-1}), 0, sparse::long_tensor(from, device));
   const Tensor result = sparse::make_sparse(shape, at::stack(indices), values, false);
   return to == Layout::Sparse ? result : sparse::compress("spdiags", sparse::coalesced(result), to);
 }

@@ -110,7 +110,9 @@ constexpr AntialiasFilter<Real> antialias_filter(Filter filter, Real step) {
   step = std::min(step, Real(0x1p1000));  // that of a scale next to 0 is infinite
   const Real stretch = std::max(step, Real(1));
   return {filter, step, stretch,
-          stretch * (filter == Filter::kLinearAntialias ? 1 : filter == Filter::kCubicAntialias ? 2 : 3)};
+          stretch * (filter == Filter::kLinearAntialias  ? 1
+                     : filter == Filter::kCubicAntialias ? 2
+                                                         : 3)};
 }
 
 template <class Real>

@@ -21,7 +21,9 @@ struct Sampling {
   int64_t batch = 0, channels = 0, places = 0;
   std::array<int64_t, 3> size{1, 1, 1};  // of the input: width, height, depth, as a grid counts
   constexpr int64_t plane() const { return size[0] * size[1] * size[2]; }
-  constexpr int taps() const { return mode == SamplingMode::kNearest ? 1 : mode == SamplingMode::kBicubic ? 16 : 1 << dims; }
+  constexpr int taps() const {
+    return mode == SamplingMode::kNearest ? 1 : mode == SamplingMode::kBicubic ? 16 : 1 << dims;
+  }
 };
 
 namespace sampling {

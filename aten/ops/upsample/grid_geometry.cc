@@ -41,7 +41,8 @@ Sampling checked_sampling(int dims, const Tensor& input, const Tensor& grid, int
               " is not one of 0 (zeros), 1 (border), 2 (reflection)");
   TORCH_CHECK_NOT_IMPLEMENTED(isFloatingType(input.scalar_type()), "\"", op, "\" not implemented for '",
                               input.scalar_type(), "'");
-  Sampling s{dims, static_cast<SamplingMode>(interpolation_mode), static_cast<SamplingPadding>(padding_mode), align_corners};
+  Sampling s{dims, static_cast<SamplingMode>(interpolation_mode), static_cast<SamplingPadding>(padding_mode),
+             align_corners};
   s.batch = input.size(0), s.channels = input.size(1), s.places = 1;
   for (int d = 0; d < dims; ++d) {
     s.size[static_cast<size_t>(d)] = input.size(dims + 1 - d);
@@ -73,8 +74,8 @@ std::array<TensorSpec, 2> sampling_backward_spec(const Sampling& s, const Tensor
 }
 
 Sampling check_sampling_backward_grad(const Tensor& to_input, const Tensor& to_grid, const Tensor& grad_output,
-                                      const Tensor& input, const Tensor& grid, int64_t interpolation_mode, int64_t padding_mode,
-                                      bool align_corners) {
+                                      const Tensor& input, const Tensor& grid, int64_t interpolation_mode,
+                                      int64_t padding_mode, bool align_corners) {
   const int dims = static_cast<int>(input.dim()) - 2;
   TORCH_CHECK(dims == 2 || dims == 3,
               "_grid_sampler_backward_grad: expected an input of 4 or 5 dimensions, but got sizes ", input.sizes());
