@@ -8,6 +8,7 @@
 #include "aten/core/tensor.h"
 #include "aten/core/view.h"
 #include "aten/cuda/fft/plan.h"
+#include "aten/cuda/graph.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/fft/ops.h"
@@ -202,6 +203,32 @@ TEST(CudaFft, EachCallOfTheLibraryFails) {
     cuda::fft::clear_plan_cache(0);
     EXPECT_EQ(cufft_standin::live_plans(), 0u);
     EXPECT_EQ(cuda_standin::misuse(), "");
+  });
+}
+
+// Graphs go on with the plan that they were captured with, whatever becomes of the cache.
+TEST(CudaFft, CapturedTransforms) {
+  in_all_orders([] {
+    const Tensor x = complex_sample({4, 6}), y = complex_sample({4, 6});
+    Tensor input = to_gpu(x), out;
+    at::fft_fft2(input);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    {
+      cuda::CUDAGraph graph;
+      {
+        torch::cuda::graph capture(graph);
+        out = at::fft_irfft(at::fft_fft2(input), 10);
+      }
+      at::_cufft_clear_plan_cache(0);
+      EXPECT_EQ(cufft_standin::live_plans(), 2u);
+      for (const Tensor& values : {y, x}) {
+        at::copy_(input, values);
+        graph.replay();
+        expect_same(out, at::fft_irfft(at::fft_fft2(values), 10));
+      }
+    }
+    out = Tensor();
+    c10::cuda::CUDACachingAllocator::emptyCache();
   });
 }
 

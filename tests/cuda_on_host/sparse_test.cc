@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/cuda/graph.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -276,6 +277,31 @@ TEST(CudaSparse, SampledAndStoredProducts) {
     }
     const Tensor lines = testing::sample({3, 6}, kDouble), offsets = testing::tensor_of({-1, 0, 2}, {3}, kLong);
     expect_same(at::_spdiags(to_gpu(lines), to_gpu(offsets), {5, 6}), at::_spdiags(lines, offsets, {5, 6}));
+  });
+}
+
+// Products, sums and functions of elements wait for nothing.
+TEST(CudaSparse, WorkOnStoredElementsIsCaptured) {
+  in_all_orders([] {
+    const Tensor csr = at::to_sparse_csr(at::coalesce(sample_matrix())), gpu = to_gpu(csr);
+    const Tensor dense = testing::sample({7, 3}, kDouble), other = testing::sample({7, 3}, kDouble, 9);
+    Tensor right = to_gpu(dense), product, sum;
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    {
+      cuda::CUDAGraph graph;
+      {
+        torch::cuda::graph capture(graph);
+        product = at::mm(at::mul(at::sin(gpu), 2), right);
+        sum = at::to_dense(gpu);
+      }
+      for (const Tensor& values : {other, dense}) {
+        at::copy_(right, values);
+        graph.replay();
+        expect_same(product, at::mm(at::mul(at::sin(csr), 2), values));
+        expect_same(sum, at::to_dense(csr));
+      }
+    }
+    product = sum = Tensor();
   });
 }
 
