@@ -400,6 +400,12 @@ TEST(Emit, CompositeBesideCpu) {
       nondifferentiable: true
       kernel { key: CPU function: "g_cpu" }
       kernel { key: COMPOSITE function: "g" }
+    }
+    op {
+      schema: "h(Tensor[] self, Tensor x) -> Tensor[]"
+      kernel { key: CPU function: "h_cpu" }
+      kernel { key: CUDA function: "h_cuda" }
+      kernel { key: COMPOSITE function: "h" }
     })pb");
   const std::string text = emit_operators(table);
   // One function for both is told as which it is called.
@@ -428,6 +434,13 @@ TEST(Emit, CompositeBesideCpu) {
                "c10::Kernels::kAny, c10::Differentiation::kNone, {.cpu = &native::g_cpu, .cuda = &native::g, .meta = "
                "&native::g}"));
   EXPECT_FALSE(contains(emit_derivatives(table), "f("));
+  // The function of all backends stands in CUDA's slot: what plug-in devices do does not depend on whether CUDA is linked.
+  EXPECT_TRUE(contains(
+      text,
+      "h_all(TensorList self, const Tensor& x) {\n  const bool on_cuda = ((c10::detail::keys_of(self) | "
+      "c10::detail::keys_of(x)) & c10::DispatchKeySet(c10::DispatchKey::CUDA).raw()) != 0;\n  if (on_cuda && "
+      "cuda_kernels::h != nullptr) return cuda_kernels::h(self, x);\n  return native::h(self, x);\n}"));
+  EXPECT_TRUE(contains(text, "{.cpu = &native::h_cpu, .cuda = &h_all, .meta = &native::h, .autograd = &native::h"));
 }
 
 TEST(Emit, DocCommentsAndExamples) {

@@ -414,6 +414,25 @@ class OperatorEmitter {
            (is_main ? structured_functional(kernel->function()) : structured_into(variant, kernel->function()));
   }
 
+  // The function of all backends, for which its slot stands: CUDA tensors get their own, where that is linked.
+  std::string beside_cuda(const Variant& variant, const Slots& slots) {
+    std::string keys;
+    for (const Param& param : variant.signature.params) {
+      if (param.carries_keys && !param.is_options)
+        keys += (keys.empty() ? "" : " | ") + print("c10::detail::keys_of($name$)", {{"name", param.name}});
+    }
+    const Values values{{"id", variant.identifier()},
+                        {"keys", keys},
+                        {"arguments", variant.signature.arguments()},
+                        {"shared", slots.cuda.substr(1)}};
+    adapter(variant, "_all",
+            print("  const bool on_cuda = (($keys$) & c10::DispatchKeySet(c10::DispatchKey::CUDA).raw()) != 0;\n"
+                  "  if (on_cuda && cuda_kernels::$id$ != nullptr) return cuda_kernels::$id$($arguments$);\n"
+                  "  return $shared$($arguments$);\n",
+                  values));
+    return "&" + variant.identifier() + "_all";
+  }
+
   // --- functions ---
   void emit_variant(const Variant& variant) {
     const Signature& signature = variant.signature;
@@ -437,7 +456,7 @@ class OperatorEmitter {
     }
     if (!cuda_body(variant).empty()) {
       out_ += print("namespace cuda_kernels {\n[[gnu::weak]] $result$ $id$($parameters$);\n}\n", values);
-      slots.cuda = print("&cuda_kernels::$id$", values);
+      slots.cuda = slots.kernels == "kPerBackend" ? print("&cuda_kernels::$id$", values) : beside_cuda(variant, slots);
     }
     const bool autocast = has_autocast_kernel(op_) && &variant == &op_.main;
     values["layers"] = "";

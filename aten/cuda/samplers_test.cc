@@ -20,6 +20,9 @@
 #include "aten/testing/testing.h"
 #include "c10/cuda/frontend.h"
 #include "c10/cuda/testing.h"
+#ifdef KD_CUDA_ON_HOST
+#include "tests/cuda_on_host/runtime/standin.h"
+#endif
 
 namespace {
 
@@ -205,6 +208,15 @@ TEST(CUDASamplers, PoissonAndBinomial) {
     const std::vector<double> plain = values(at::poisson(matrix));
     torch::cuda::manual_seed(4);
     EXPECT_EQ(values(at::poisson(at::t(at::contiguous(at::t(matrix))))), plain);
+  });
+}
+
+TEST(CUDASamplers, ANegativeRateEndsTheDevicesWork) {
+  once([] {
+    expect_error<c10::Error>([] { values(at::poisson(on_gpu({1, -1}, {2}))); }, "CUDA error");
+#ifdef KD_CUDA_ON_HOST
+    cuda_standin::reset();
+#endif
   });
 }
 

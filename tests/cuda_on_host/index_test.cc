@@ -88,6 +88,7 @@ TEST_F(OnDevice, SumsDoNotDependOnTheOrder) {
       return at::embedding_dense_backward(at::view(source, {1000, 2}), at::narrow(index, 0, 0, 1000), places, 1, false);
     });
     in_all_orders([&] { return at::bincount(index, source); });
+    in_all_orders([&] { return std::get<0>(at::histogram(source, places, std::nullopt, source)); });
   }
 }
 

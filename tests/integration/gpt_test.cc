@@ -100,7 +100,7 @@ TEST_F(Gpt, TrainsInMixedPrecision) {
   EXPECT_EQ(train({"--out=mixed", "--resume", "--steps=70", "--dropout=0", "--dtype=bf16"}).exit_code, 0);
   const Outcome unknown = train({"--out=unknown", "--dtype=int8"});
   EXPECT_NE(unknown.exit_code, 0);
-  EXPECT_THAT(unknown.err, HasSubstr("--dtype=int8 is neither float32 nor bf16"));
+  EXPECT_THAT(unknown.err, HasSubstr("--dtype=int8 is none of float32, bf16, fp16"));
 }
 
 TEST_F(Gpt, DrawsABarOnATerminal) {

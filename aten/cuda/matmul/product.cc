@@ -6,6 +6,7 @@
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::cuda {
@@ -54,9 +55,21 @@ IntegerOperand integer_operand(const Tensor& t) {
   return {const_cast<void*>(o.data), o.row, o.column, o.batch};
 }
 
+// Of a matrix and a vector: a tile of the kernel's would be nearly empty.
+void integer_vectors(const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta, const Scalar& alpha,
+                     Tensor& out) {
+  const bool by_column = out.size(-1) == 1;
+  const Tensor products = by_column ? at::mul(a, at::transpose(b, -2, -1)) : at::mul(at::transpose(a, -2, -1), b);
+  Tensor sums = at::sum(products, {by_column ? -1 : -2}, true, out.scalar_type());
+  if (alpha.toLong() != 1) sums = at::mul(sums, alpha.toLong());
+  if (add != nullptr) sums = at::add(sums, at::mul(*add, beta.toLong()));
+  at::copy_(out, sums, false);
+}
+
 void integer_product(const char* name, const Tensor& a, const Tensor& b, const Tensor* add, const Scalar& beta,
-                     const Scalar& alpha, const Tensor& out) {
+                     const Scalar& alpha, Tensor& out) {
   const int64_t rank = out.dim();
+  if (out.size(rank - 1) == 1 || out.size(rank - 2) == 1) return integer_vectors(a, b, add, beta, alpha, out);
   IntegerProduct p{};
   p.name = name;
   p.dtype = out.scalar_type();
