@@ -552,8 +552,8 @@ void Runner::run_task_in_lane(uint32_t task) {
   run_task<true>(task, outs, frame);
 }
 
-// A leaf has no stream of its own: its gradient is there for what the caller does next, on the caller's. (The node may be older than
-// the pass, and a stream that is captured must not wait for what came before.)
+// A leaf has no stream of its own: its gradient is there for what the caller does next, on the caller's. (The node may
+// be older than the pass, and a stream that is captured must not wait for what came before.)
 std::optional<c10::Stream> Runner::stream_of(const Node& node) {
   if (node.sequence_nr() != Node::kAccumulateSequence) return node.stream();
   const std::optional<c10::Device> device = node.device();

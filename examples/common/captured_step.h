@@ -2,6 +2,8 @@
 // --config=cuda.
 #pragma once
 
+#include <torch/torch.h>
+
 #include <functional>
 #include <memory>
 
@@ -12,10 +14,10 @@ class CapturedStep {
   // Whether the program can capture at all.
   static bool is_available();
 
-  // Records what `step` puts on the current CUDA device. It must have run before, so that optimizer states are there,
+  // Records what `step` puts on a CUDA device. It must have run before, so that optimizer states are there,
   // and may not wait for the device. Nothing runs yet. Throws c10::Error for what cannot be captured, and where
   // is_available() is not so.
-  explicit CapturedStep(const std::function<void()>& step);
+  CapturedStep(torch::Device device, const std::function<void()>& step);
   ~CapturedStep();
 
   // Runs the step with what now stands in the tensors that it read.

@@ -12,7 +12,8 @@ bool CapturedStep::is_available() {
   return true;
 }
 
-CapturedStep::CapturedStep(const std::function<void()>& step) : graph_(std::make_unique<Graph>()) {
+CapturedStep::CapturedStep(torch::Device device, const std::function<void()>& step) : graph_(std::make_unique<Graph>()) {
+  const c10::DeviceGuard guard(device);
   const torch::cuda::graph capture(graph_->graph);
   step();
 }

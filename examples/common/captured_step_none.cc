@@ -10,7 +10,7 @@ bool CapturedStep::is_available() {
   return false;
 }
 
-CapturedStep::CapturedStep(const std::function<void()>&) {
+CapturedStep::CapturedStep(torch::Device, const std::function<void()>&) {
   TORCH_CHECK(false, "CUDA graphs need a program that is built with --config=cuda");
 }
 CapturedStep::~CapturedStep() = default;

@@ -209,7 +209,16 @@ void Trainer::resume(const std::string& path) {
       torch::Generator generator = at::globalContext().defaultGenerator(execution_.device);
       generator.set_state(from_hex(value));
     }
-    if (name == "loss_scale" && scaler_.is_enabled()) scaler_.update(std::strtod(value.c_str(), nullptr));
+  }
+  if (scaler_.is_enabled()) {
+    auto state = scaler_.state_dict();
+    double scale;
+    int64_t steps;
+    parse(checkpoint.values, "loss_scale", scale);
+    parse(checkpoint.values, "loss_scale_steps", steps);
+    state.insert_or_assign("scale", scale);
+    state.insert_or_assign("_growth_tracker", steps);
+    scaler_.load_state_dict(state);
   }
   step_ = checkpoint.step;
   training_ = std::move(training);
@@ -229,7 +238,10 @@ void Trainer::save(const Files& files) {
     const torch::Tensor state = at::globalContext().defaultGenerator(execution_.device).get_state();
     checkpoint.values.emplace_back("device_generator", to_hex(state));
   }
-  if (scaler_.is_enabled()) checkpoint.values.emplace_back("loss_scale", exact(scaler_.get_scale()));
+  if (scaler_.is_enabled()) {
+    checkpoint.values.emplace_back("loss_scale", exact(scaler_.get_scale()));
+    checkpoint.values.emplace_back("loss_scale_steps", exact(scaler_.growth_tracker()));
+  }
   checkpoint.values.emplace_back("text", fingerprint(text_));
   checkpoint.values.emplace_back("training_steps", join(training_.steps));
   checkpoint.values.emplace_back("training_losses", join(training_.losses));
@@ -279,7 +291,7 @@ double Trainer::train_step() {
   if (!execution_.cuda_graph || steps_run_ < kStepsBeforeCapture) {
     step_on_batch();
   } else {
-    if (captured_ == nullptr) captured_ = std::make_unique<examples::CapturedStep>([&] { step_on_batch(); });
+    if (captured_ == nullptr) captured_ = std::make_unique<examples::CapturedStep>(execution_.device, [&] { step_on_batch(); });
     captured_->replay();
   }
   ++steps_run_;
@@ -304,7 +316,8 @@ double Trainer::validation_loss(int64_t limit) {
   for (int64_t i = 0; i < pieces; i += kValidationBatch) {
     const int64_t end = std::min(pieces, i + kValidationBatch);
     const Batch batch = text_.validation_batch(i, end, limit);
-    sum += loss(batch.first.to(execution_.device), batch.second.to(execution_.device)).item<double>() * static_cast<double>(end - i);
+    const torch::Tensor mean = loss(batch.first.to(execution_.device), batch.second.to(execution_.device));
+    sum += mean.item<double>() * static_cast<double>(end - i);
   }
   model_->train();
   return sum / static_cast<double>(pieces);

@@ -61,7 +61,8 @@ void clip_grads_with_norm_(const std::vector<at::Tensor>& parameters, double max
   c10::NoGradGuard no_grad;
   const at::Tensor scale = at::clamp_max(at::mul(at::reciprocal(at::add(total_norm, 1e-6)), max_norm), 1.0);
   for (at::Tensor& g : gradients(parameters)) {
-    at::mul_(g, g.device() == scale.device() ? scale : at::to(scale, scale.options().device(g.device()), false, false, std::nullopt));
+    const auto here = scale.options().device(g.device());
+    at::mul_(g, g.device() == scale.device() ? scale : at::to(scale, here, false, false, std::nullopt));
   }
 }
 
