@@ -94,7 +94,8 @@ TEST(GraphedCallables, RefusesWhatWasNotCaptured) {
   in_all_orders([] {
     const Tensor w = sample(1, true);
     expect_error<c10::Error>([&] { make_graphed_callables(layer(w), {at::ones({3, 4})}); }, "are CUDA tensors");
-    expect_error<c10::Error>([&] { make_graphed_callables({layer(w)}, {}); }, "for each of 1 callables, got 0");
+    expect_error<c10::Error>([&] { make_graphed_callables(std::vector<Callable>{layer(w)}, std::vector<List>{}); },
+                             "for each of 1 callables, got 0");
     const Callable graphed = make_graphed_callables(layer(w), {sample(2)}, {w});
     expect_error<c10::Error>([&] { graphed({}); }, "captured with 1 arguments and is called with 0");
     expect_error<c10::Error>([&] { graphed({sample(2, true)}); }, "must have the sample's sizes");
