@@ -75,6 +75,7 @@ KD_DEVICE Complex tan_of(Complex z) {
 
 // The inverse functions, infinities and NaN as in C's library (Annex G), others by the roots of 1 - z and 1 + z (Kahan
 // 1987).
+// By its value: a device has no address of it.
 constexpr double kHalfPi = 1.57079632679489661923;
 KD_DEVICE Complex acos_of(Complex z) {
   const double x = z.real(), y = z.imag();
@@ -83,8 +84,8 @@ KD_DEVICE Complex acos_of(Complex z) {
     const double angle = ::isinf(y) ? (x > 0 ? kHalfPi / 2 : 3 * kHalfPi / 2) : x > 0 ? 0 : 2 * kHalfPi;
     return Complex(angle, ::copysign(INFINITY, -y));
   }
-  if (::isinf(y)) return Complex(x == x ? kHalfPi : x, -y);
-  if (y != y) return Complex(x == 0 ? kHalfPi : y, y);
+  if (::isinf(y)) return Complex(x == x ? +kHalfPi : x, -y);
+  if (y != y) return Complex(x == 0 ? +kHalfPi : y, y);
   const Complex a = sqrt_of(Complex(1 - x, -y)), b = sqrt_of(Complex(1 + x, y));
   return Complex(2 * ::atan2(a.real(), b.real()), ::asinh(b.real() * a.imag() - b.imag() * a.real()));
 }
