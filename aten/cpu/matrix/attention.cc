@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "aten/cpu/matrix/attention_dropout.h"
 #include "aten/cpu/matrix/attention_rows.h"
 #include "aten/cpu/matrix/internal.h"
 #include "aten/cpu/matrix/packed.h"
@@ -20,20 +21,8 @@ using internal::Scratch;
 constexpr int64_t kQueryBlock = 64;
 constexpr int64_t kKeyBlock = 256;
 
-// SplitMix64's finaliser: a weight's fate depends on the seed and its place alone.
-uint64_t mixed(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-uint64_t row_seed(uint64_t seed, int64_t head, int64_t query) {
-  return mixed(mixed(seed + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(head + 1)) + static_cast<uint64_t>(query));
-}
-
 bool keeps(uint64_t row, double dropout, int64_t key) {
-  const uint64_t bits = mixed(row + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(key + 1));
-  return static_cast<double>(bits >> 11) * 0x1p-53 >= dropout;
+  return static_cast<double>(attention_draw(row, key)) * 0x1p-53 >= dropout;
 }
 
 // A matrix of one head: rows of a HeadTensor.
@@ -115,7 +104,7 @@ template <class T>
 void drop(const Attention& a, int64_t head_number, int64_t q0, int64_t rows, int64_t k0, int64_t cols, T* weights) {
   const T kept = a.dropout < 1 ? static_cast<T>(1 / (1 - a.dropout)) : T(0);
   for (int64_t i = 0; i < rows; ++i) {
-    const uint64_t row = row_seed(a.seed, head_number, q0 + i);
+    const uint64_t row = attention_row_seed(a.seed, head_number, q0 + i);
     for (int64_t j = 0; j < cols; ++j)
       weights[i * cols + j] = keeps(row, a.dropout, k0 + j) ? weights[i * cols + j] * kept : T(0);
   }
@@ -334,7 +323,7 @@ void backward(const Attention& a, const HeadTensor& grad_out, const HeadTensor& 
 }  // namespace
 
 bool attention_keeps(uint64_t seed, double dropout, int64_t head, int64_t query, int64_t key) {
-  return keeps(row_seed(seed, head, query), dropout, key);
+  return keeps(attention_row_seed(seed, head, query), dropout, key);
 }
 
 void attention_forward(const Attention& a, const HeadTensor& out, void* log_sum) {
