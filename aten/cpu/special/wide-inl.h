@@ -20,6 +20,19 @@
 #include "aten/cpu/loops/two_vectors-inl.h"
 #include "aten/cpu/special/coefficients.h"
 
+// What the formulas' functions are here (wide_functions.inc).
+#ifndef AT_ON_WIDE
+#define AT_ON_WIDE HWY_INLINE
+#define AT_ON_WIDE_LONG HWY_NOINLINE inline
+#define AT_ON_WIDE_LAMBDA HWY_ATTR
+#define AT_COEFFICIENTS constexpr double
+#ifdef __clang__
+#define AT_ON_WIDE_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define AT_ON_WIDE_ROLLED
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace at::cpu::special {
 namespace HWY_NAMESPACE {
@@ -47,51 +60,17 @@ HWY_INLINE Wide trunc(Wide x) { return {hn::Trunc(x.v), hn::Trunc(x.w)}; }
 HWY_INLINE Wide floor(Wide x) { return {hn::Floor(x.v), hn::Floor(x.w)}; }
 HWY_INLINE Wide copy_sign(Wide x, Wide sign) { return {hn::CopySign(x.v, sign.v), hn::CopySign(x.w, sign.w)}; }
 
-/// c[0] + c[1] x + ..., long ones as the sum of even and odd powers, which do not wait for each other.
-template <size_t n>
-HWY_INLINE Wide polynomial(const double (&c)[n], Wide x) {
-  if constexpr (n < 8) {
-    Wide y(c[n - 1]);
-    for (size_t k = n - 1; k > 0; --k) y = multiply_add(y, x, c[k - 1]);
-    return y;
-  } else {
-    const Wide z = x * x;
-    Wide y(c[n - 1]), w(c[n - 2]);
-    for (size_t k = n - 1; k >= 2; --k) {
-      Wide& sum = (n - 1 - k) % 2 == 0 ? y : w;
-      sum = multiply_add(sum, z, c[k - 2]);
-    }
-    return n % 2 == 0 ? multiply_add(y, x, w) : multiply_add(w, x, y);
-  }
-}
-template <size_t m, size_t n>
-HWY_INLINE Wide quotient(const double (&p)[m], const double (&q)[n], Wide x) {
-  return polynomial(p, x) / polynomial(q, x);
-}
-/// (2 t - a - b) / (b - a): the variable of fits for t in [a, b].
-HWY_INLINE Wide centered(Wide t, double a, double b) {
-  return multiply_add(t, Wide(2 / (b - a)), Wide(-(a + b) / (b - a)));
-}
-/// x less the number that is the sum of two.
-HWY_INLINE Wide less(Wide x, const double (&c)[2]) { return x - Wide(c[0]) - Wide(c[1]); }
+HWY_INLINE double first_of(Wide x) { return hn::GetLane(x.v); }
 
-constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves the nearest integer in the last bits
-
+/// y times 2 to the number in the last bits of `shifted`.
 HWY_INLINE WideVec times_power_of_two(WideVec y, WideVec shifted) {
   const WideTag d;
   const WideBits du;
   return hn::BitCast(d, hn::Add(hn::BitCast(du, y), hn::ShiftLeft<52>(hn::BitCast(du, shifted))));
 }
-/// exp of x within [-708, 709] to four units of the last place; of what lies beyond, the bound's.
-HWY_INLINE Wide exp(Wide x) {
-  x = min(max(x, -708.0), 709.0);
-  const Wide shifted = multiply_add(x, 1.4426950408889634074, kShift), n = shifted - kShift;
-  // ln 2 in two parts.
-  const Wide r = subtract_product(n, 1.90821492927058770002e-10, subtract_product(n, 6.93147180369123816490e-01, x));
-  const Wide p = polynomial(fit::kExp, r);
-  return {times_power_of_two(p.v, shifted.v), times_power_of_two(p.w, shifted.w)};
+HWY_INLINE Wide times_power_of_two(Wide y, Wide shifted) {
+  return {times_power_of_two(y.v, shifted.v), times_power_of_two(y.w, shifted.w)};
 }
-
 /// x = m 2^e, m in [sqrt(1/2), sqrt(2)).
 HWY_INLINE void split(WideVec x, WideVec& m, WideVec& e) {
   const WideTag d;
@@ -107,31 +86,7 @@ HWY_INLINE void split(Wide x, Wide& m, Wide& e) {
   split(x.v, m.v, e.v);
   split(x.w, m.w, e.w);
 }
-/// The logarithm of positive normal numbers, relatively precise near 1; of others, a finite number or NaN.
-HWY_INLINE Wide log(Wide x) {
-  Wide m, e;
-  split(x, m, e);
-  const Wide f = m - 1.0, s = f / (f + 2.0), z = s * s;
-  const Wide rest = s * z * polynomial(fit::kLog, z);
-  return multiply_add(e, 6.93147180369123816490e-01, multiply_add(e, 1.90821492927058770002e-10, rest) + (s + s));
-}
-/// log(1 + y) for y > -1.
-HWY_INLINE Wide log1p(Wide y) {
-  const Wide u = y + 1.0;
-  return pick(y == 0.0, y, log(u) + (y - (u - 1.0)) / u);
-}
-
-constexpr double kMostReduced = 8e5;
-/// a = r + (n + offset) pi / 2, r in [-pi/4, pi/4], for an offset of 0 or 1/2 and |a| up to kMostReduced; n in the last
-/// bits.
-HWY_INLINE Wide reduce_quarters(Wide a, double offset, Wide& n) {
-  n = multiply_add(a, 0.63661977236758134308, -offset) + kShift;
-  const Wide m = n - kShift + offset;
-  // pi / 2 in three parts, of 33 bits but the last: products with m are exact.
-  Wide r = subtract_product(m, 1.57079632673412561417e+00, a);
-  r = subtract_product(m, 6.07710050630396597660e-11, r);
-  return subtract_product(m, 2.02226624879595063154e-21, r);
-}
+/// Of sine and cosine the one of quarter n + shift, with its sign.
 HWY_INLINE WideVec cosine_of(WideVec sine, WideVec cosine, WideVec n, uint64_t shift) {
   const WideTag d;
   const WideBits du;
@@ -140,18 +95,11 @@ HWY_INLINE WideVec cosine_of(WideVec sine, WideVec cosine, WideVec n, uint64_t s
   const auto sign = hn::ShiftLeft<62>(hn::And(hn::Add(quarter, hn::Set(du, uint64_t{1})), hn::Set(du, uint64_t{2})));
   return hn::Xor(hn::IfThenElse(odd, sine, cosine), hn::BitCast(d, sign));
 }
-/// cos(r + (n + shift) pi / 2) for |r| up to 0.83.
-HWY_INLINE Wide cosine(Wide r, Wide n, uint64_t shift) {
-  const Wide z = r * r, s = r * polynomial(fit::kSin, z), c = polynomial(fit::kCos, z);
-  return {cosine_of(s.v, c.v, n.v, shift), cosine_of(s.w, c.w, n.w, shift)};
+HWY_INLINE Wide cosine_of(Wide sine, Wide cosine, Wide n, uint64_t shift) {
+  return {cosine_of(sine.v, cosine.v, n.v, shift), cosine_of(sine.w, cosine.w, n.w, shift)};
 }
-/// exp(a^2) erfc(a) for a >= 0.
-HWY_INLINE Wide erfcx_of(Wide a) {
-  const Wide t = 4.0 / (a + 4.0);
-  return t * polynomial(fit::kScaledErfc, centered(t, 0, 1));
-}
-/// sin(pi r) for |r| <= 1/2.
-HWY_INLINE Wide sin_pi(Wide r) { return r * polynomial(fit::kSinPi, r * r); }
+
+#include "aten/cpu/special/wide_functions.inc"
 
 using NarrowTag = hn::ScalableTag<float>;
 
@@ -235,11 +183,6 @@ HWY_INLINE Wide value(const F& f, X... x) {
   return HWY_LIKELY(all(usual)) ? y : mend(f, y, usual, x...);
 }
 
-/// What functions of as many arguments derive from that need no context.
-template <int inputs>
-struct Plain {
-  static constexpr int kInputs = inputs;
-};
 template <class F>
 F made_of(const void* context) {
   if constexpr (std::is_constructible_v<F, const void*>) {
