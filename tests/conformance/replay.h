@@ -20,6 +20,10 @@ struct Options {
   bool layouts = false;
   // A name of layers::pass_through_names(): each case is also run through that layer, and gives the same bits. Empty: none.
   std::string layer;
+  // Each case so many times more, with the same bits.
+  uint64_t repeats = 0;
+  // Called before each of them with its number, from 0.
+  std::function<void(uint64_t)> before_repeat;
   // Each case also with tensors on meta, which have no elements: all results have the sizes, strides and dtypes that
   // the CPU gives. Those of needs_elements.h may refuse.
   bool meta = false;

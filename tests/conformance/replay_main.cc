@@ -1,7 +1,7 @@
 // The command:
 //
 //   replay --cases=DIR [--ops=GLOB] [--list=FILE] [--device=cpu|cuda|shadow] [--layer=NAME] [--no-grad] [--layouts]
-//          [--meta] [--decompositions] [--verbose] [--report=FILE.json]
+//          [--repeats=N] [--meta] [--decompositions] [--verbose] [--report=FILE.json]
 //
 // --cases    a folder of recorded calls, or a .tar.gz archive of one (tests/conformance/first_families.tar.gz)
 // --ops      only overloads whose name matches, e.g. 'index_*' or 'add@Tensor'
@@ -12,6 +12,7 @@
 //            "Profiler", "DispatchMode", or "all" of them; all results and gradients have the same bits as without
 // --no-grad  without comparing gradients
 // --layouts  each case also with non-contiguous arguments and in its in-place and out= forms
+// --repeats  each case N times more, with the same bits
 // --meta     each case also with tensors on meta, whose results have the sizes, strides and dtypes of the CPU's
 // --decompositions  only operators that have a decomposition, which runs in place of the kernel; what it calls is core
 // --verbose  every mismatch, not only the first of each operator
@@ -115,6 +116,7 @@ int run(const Arguments& arguments) {
     at::globalContext().setAllowFP16ReductionCuBLAS(false);
     at::globalContext().setAllowBF16ReductionCuBLAS(false);
     at::globalContext().setAllowTF32CuDNN(false);  // the recorded results are those of float32
+    at::globalContext().setDeterministicCuDNN(options.repeats > 0);
   }
   const auto& layers = layers::pass_through_names();
   if (!options.layer.empty() && std::find(layers.begin(), layers.end(), options.layer) == layers.end()) {
@@ -177,6 +179,7 @@ int main(int argc, char** argv) {
                                                  {"layer", &a.options.layer},
                                                  {"no-grad", &no_grad},
                                                  {"layouts", &a.options.layouts},
+                                                 {"repeats", &a.options.repeats},
                                                  {"meta", &a.options.meta},
                                                  {"decompositions", &a.options.decompositions},
                                                  {"verbose", &a.verbose},

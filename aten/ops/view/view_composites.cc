@@ -1,6 +1,8 @@
 // Members of the view family that are compositions of others, differentiable because those are.
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "aten/core/empty.h"
 #include "aten/core/tensor.h"
@@ -281,6 +283,34 @@ Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, i
       "diagonal_scatter", self, src, [&](const Tensor& whole) { return at::diagonal(whole, offset, dim1, dim2); });
 }
 
+namespace {
+// Whether every stride passes what the dimensions of lesser strides span: no element lies where another does. Strides of
+// 0 are left to copy_, which refuses them.
+bool lie_apart(const Tensor& t) {
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.size(d) != 1) steps.emplace_back(t.stride(d), t.size(d));
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t span = 0;
+  for (const auto& [stride, size] : steps) {
+    if (stride == 0) return true;
+    if (stride <= span) return false;
+    span += stride * (size - 1);
+  }
+  return true;
+}
+
+// Of several elements for one place the last one stays, which devices, whose threads have no order, are told by calls.
+void copy_in_order(Tensor to, const Tensor& from) {
+  if (to.is_cpu() || to.dim() == 0 || lie_apart(to)) {
+    at::copy_(to, from);
+    return;
+  }
+  for (int64_t i = 0; i < to.size(0); ++i) copy_in_order(at::select(to, 0, i), at::select(from, 0, i));
+}
+}  // namespace
+
 // The geometry is that of self's storage, of which the result has a copy.
 Tensor as_strided_scatter(
     const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
@@ -292,7 +322,7 @@ Tensor as_strided_scatter(
   TORCH_CHECK(
       part.sizes() == src.sizes(), "as_strided_scatter: expected src to have a size equal to the slice of self. src size = ",
       src.sizes(), ", slice size = ", part.sizes());
-  at::copy_(part, src);
+  copy_in_order(part, src);
   return at::as_strided(whole, self.sizes(), self.strides(), self.storage_offset());
 }
 
