@@ -30,7 +30,7 @@ bool multiply_signed_bytes(int64_t m, int64_t n, int64_t k, const Operand& a, co
   const at::internal::ThreadLease lease;
   return internal::with_memory_errors([&] {
     return internal::onednn_multiply_signed_bytes(
-        {.type = Type::kInt8, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .c_row = n});
+        {.type = Type::kInt8, .m = m, .n = n, .k = k, .a = a, .b = b, .add = {}, .c = c, .c_row = n});
   });
 }
 
