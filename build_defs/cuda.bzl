@@ -28,7 +28,7 @@ CUDA_ONLY = select({
 def _cuda_archives_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     contexts = [dep[CcInfo].compilation_context for dep in ctx.attr.deps]
-    flags = _FLAGS + (_PORTABLE if ctx.var["COMPILATION_MODE"] == "opt" else []) + ["-ccbin", toolchain.compiler_executable, "-I."]
+    flags = _FLAGS + ctx.attr.options + (_PORTABLE if ctx.var["COMPILATION_MODE"] == "opt" else []) + ["-ccbin", toolchain.compiler_executable, "-I."]
     for context in contexts:
         flags += ["-D" + define for define in context.defines.to_list()]
         for folder in context.quote_includes.to_list() + context.includes.to_list():
@@ -63,6 +63,7 @@ _cuda_archives = rule(
         "hdrs": attr.label_list(allow_files = True),
         "deps": attr.label_list(providers = [CcInfo]),
         "alwayslink": attr.bool(),
+        "options": attr.string_list(),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
         "_compile": attr.label(default = "//build_defs:compile_cuda.sh", executable = True, allow_single_file = True, cfg = "host"),
         "_nvcc": attr.label(default = "//third_party/cuda:nvcc", executable = True, allow_single_file = True, cfg = "host"),
@@ -82,7 +83,7 @@ def _on_host(label):
     name = label if ":" in label else label + ":" + label.split("/")[-1]
     return name + "_on_host"
 
-def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = None, testonly = False, alwayslink = False, visibility = None):
+def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = None, nvcc_options = [], testonly = False, alwayslink = False, visibility = None):
     """A library of .cu files and their headers, and <name>_on_host, the same for tests on the host.
 
     Kernels are launched with c10/cuda/launch.h; neither library brings a CUDA runtime.
@@ -94,6 +95,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
       deps: C++ libraries.
       cuda_deps: further kd_cuda_library targets.
       on_host: where the sources cannot be compiled for the host, a library that defines the same functions: <name>_on_host is that.
+      nvcc_options: further ones.
       testonly: as cc_library's.
       alwayslink: as cc_library's.
       visibility: as cc_library's.
@@ -105,6 +107,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
         srcs = srcs,
         hdrs = hdrs,
         alwayslink = alwayslink,
+        options = nvcc_options,
         deps = deps + cuda_deps,
         target_compatible_with = CUDA_ONLY,
         visibility = ["//visibility:private"],

@@ -418,7 +418,17 @@ struct Cache::Impl {
     entry->inputs = std::move(given);
     entry->plain = state.tensors.empty() && stack.size() == own &&
                    std::all_of(stack.begin(), stack.end(), [](const IValue& v) { return v.isTensor(); });
-    entry->prepared = prepare(*captured->graph, examples, snapshots(examples, constants_of(*entry, examples)));
+    try {
+      entry->prepared = prepare(*captured->graph, examples, snapshots(examples, constants_of(*entry, examples)));
+    } catch (const c10::Error& error) {
+      // A device may not compile what the CPU's groups only look at.
+      if (!options.eager_fallback) throw;
+      entry->why = error.msg();
+      note(entry->why);
+      keep(entry);
+      stack = std::move(*results);
+      return;
+    }
     if (!entry->prepared->state.empty()) entry->source = std::move(captured->graph);
     keep(entry);
     stack = std::move(*results);

@@ -13,6 +13,7 @@
 #include "aten/ops/copy/ops.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
+#include "compile/group/group_compiler.h"
 #include "compile/layers/fusion.h"
 #include "compile/tape/tape.h"
 #include "graph/interpreter/interpreter.h"
@@ -53,11 +54,12 @@ std::vector<int64_t> values_of(const std::vector<graph::IntExpr>& list) {
 struct Place {
   std::vector<int64_t> sizes, strides;
   c10::ScalarType dtype;
+  c10::Device device;
   int64_t offset = -1;  // -1: not in the arena
 };
 // What the graph invokes.
 struct Step {
-  std::variant<Tape, Layer> kernel;
+  std::variant<Tape, Layer, std::unique_ptr<const DeviceGroup>> kernel;
   std::vector<Place> results;
 };
 
@@ -179,14 +181,22 @@ struct Executable::Impl {
     report.groups = parts.size();
     for (const FusedPart& part : parts) {
       report.grouped_nodes += nodes_of(*part.graph);
-      steps.emplace(part.graph->name(), Step{Tape(part.group), {}});
+      const c10::Device device = part.group.outputs[0].info.device;
+      if (device.is_cpu()) {
+        steps.emplace(part.graph->name(), Step{Tape(part.group), {}});
+      } else {
+        steps.emplace(part.graph->name(), Step{group_compiler(device.type())->compile(part.group, device), {}});
+      }
     }
   }
 
   void place_results(const Graph& graph) {
     graph::PlanOptions wanted;
     wanted.outputs = false;
-    wanted.places = [](const Node& node) { return node.kind() == Node::Kind::kInvoke; };
+    // A device's allocator keeps memory apart that its streams may still use.
+    wanted.places = [](const Node& node) {
+      return node.kind() == Node::Kind::kInvoke && node.result(0)->info()->device.is_cpu();
+    };
     std::optional<graph::Plan> plan;
     try {
       plan = graph::plan_memory(graph, wanted);
@@ -200,9 +210,12 @@ struct Executable::Impl {
       if (node->kind() != Node::Kind::kInvoke) continue;
       Step& step = steps.at(node->name());
       if (const auto* tape = std::get_if<Tape>(&step.kernel)) step_bytes += tape->bytes();
+      if (const auto* group = std::get_if<std::unique_ptr<const DeviceGroup>>(&step.kernel)) {
+        step_bytes += (*group)->bytes();
+      }
       for (size_t i = 0; i < node->result_count(); ++i) {
         const graph::TensorInfo& info = *node->result(i)->info();
-        Place place{values_of(info.sizes), values_of(info.strides), info.dtype};
+        Place place{values_of(info.sizes), values_of(info.strides), info.dtype, info.device};
         if (plan.has_value()) {
           const size_t buffer = plan->buffers_of(node->result(i)).at(0);
           if (plan->buffers[buffer].bytes > 0) place.offset = plan->layout.offsets[buffer];
@@ -224,11 +237,14 @@ struct Executable::Impl {
     for (size_t i = 0; i < step.results.size(); ++i) {
       const Place& place = step.results[i];
       results.emplace_back(held[i].defined() ? held[i]
-                                             : at::empty_with_strides(place.sizes, place.strides, place.dtype));
+                                             : at::empty_with_strides(place.sizes, place.strides, place.dtype,
+                                                                      place.device));
       to[i] = results.back().unsafe_tensor_impl()->data();
     }
     if (const auto* tape = std::get_if<Tape>(&step.kernel)) {
       tape->run({from, count}, {to, results.size()});
+    } else if (const auto* group = std::get_if<std::unique_ptr<const DeviceGroup>>(&step.kernel)) {
+      (*group)->run({from, count}, {to, results.size()});
     } else {
       const auto floats = [&](size_t i) { return i < count ? static_cast<const float*>(from[i]) : nullptr; };
       std::get<Layer>(step.kernel).run(floats(0), floats(1), static_cast<float*>(to[0]));

@@ -134,6 +134,7 @@ class Candidates {
 
   bool joins(c10::ArrayRef<const Node*> part, const Node& node) const {
     if (part.size() >= options_.max_nodes || !(sizes_of(*part[0]) == sizes_of(node))) return false;
+    if (part[0]->result()->info()->device != node.result()->info()->device) return false;
     if (rows_.count(&node) > 0) {
       for (const Node* one : part) {
         if (rows_.count(one) > 0) return false;

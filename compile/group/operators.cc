@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "aten/core/tensor.h"
+#include "aten/cpu/pointwise.h"
 #include "c10/core/type_promotion.h"
 #include "c10/util/bfloat16.h"
 #include "c10/util/half.h"
+#include "compile/group/group_compiler.h"
 #include "graph/passes/tensor_info.h"
 
 namespace torch::compiler {
@@ -38,10 +40,14 @@ class Call {
   ScalarType dtype = ScalarType::Undefined;  // of the result
 
   bool start() {
-    if (node_.result_count() != 1 || node_.result()->info() == nullptr || !takes(*node_.result()->info())) return false;
-    dtype = node_.result()->info()->dtype;
+    if (node_.result_count() != 1 || node_.result()->info() == nullptr) return false;
+    device_ = result().device;
+    if (!takes(result()) || (!device_.is_cpu() && group_compiler(device_.type()) == nullptr)) return false;
+    dtype = result().dtype;
     infos_.resize(node_.operands().size());
-    for (size_t i = 0; i < infos_.size(); ++i) infos_[i] = tensor_info(node_.operand(i));
+    for (size_t i = 0; i < infos_.size(); ++i) {
+      if (!stands_for_number(node_.operand(i))) infos_[i] = tensor_info(node_.operand(i));
+    }
     return true;
   }
   const TensorInfo& result() const { return *node_.result()->info(); }
@@ -65,6 +71,10 @@ class Call {
   Scalar number(size_t i) {
     const IValue& v = constant(i);
     if (v.isScalar() && !v.isComplexDouble()) return v.toScalar();
+    if (stands_for_number(node_.operand(i))) {
+      const Scalar value = at::pointwise::load_element(v.toTensor().const_data_ptr(), v.toTensor().scalar_type());
+      if (!value.isComplex()) return value;
+    }
     failed = true;
     return Scalar();
   }
@@ -145,17 +155,23 @@ class Call {
     map(primitive, arguments, std::move(parameters));
   }
   void copy() {
+    static_cast<void>(info(0));
     const Ref from = ref_of(0);
-    if (!is_tensor(0)) failed = true;
     add({kConvert, register_type(dtype), dtype, {from}, {}});
   }
 
  private:
-  static bool takes(const TensorInfo& info) {
-    return info.device.is_cpu() && info.layout == c10::kStrided && register_type(info.dtype) != ScalarType::Undefined;
+  bool takes(const TensorInfo& info) const {
+    return info.device == device_ && info.layout == c10::kStrided && register_type(info.dtype) != ScalarType::Undefined;
+  }
+  bool stands_for_number(const Operand& operand) const {
+    if (device_.is_cpu() || !operand.is_constant() || !operand.constant().isTensor()) return false;
+    const at::Tensor t = operand.constant().toTensor();
+    return t.defined() && t.is_cpu() && t.unsafeGetTensorImpl()->is_wrapped_number();
   }
 
   const Node& node_;
+  c10::Device device_ = c10::Device(c10::DeviceType::CPU);
   std::vector<std::optional<TensorInfo>> infos_;
 };
 
@@ -692,7 +708,8 @@ std::optional<Lowered> lower(const Node& node) {
   Call call(node);
   if (!call.start()) return std::nullopt;
   rule->second(call);
-  if (call.failed) return std::nullopt;
+  const c10::Device device = call.result().device;
+  if (call.failed || (!device.is_cpu() && !group_compiler(device.type())->takes(call.out))) return std::nullopt;
   return std::move(call.out);
 }
 

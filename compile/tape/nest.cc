@@ -3,7 +3,31 @@
 #include <algorithm>
 #include <numeric>
 
+#include "c10/util/exception.h"
+
 namespace torch::compiler::tape {
+
+std::vector<int64_t> evaluated(const std::vector<graph::IntExpr>& list, const std::map<std::string, int64_t>& symbols) {
+  std::vector<int64_t> values;
+  for (const graph::IntExpr& e : list) values.push_back(e.evaluate(symbols));
+  return values;
+}
+
+// Bytes along each dimension of the group.
+NestOperand operand_of(const graph::TensorInfo& info, const std::vector<int64_t>& sizes,
+                       const std::map<std::string, int64_t>& symbols) {
+  NestOperand operand{std::vector<int64_t>(sizes.size()), static_cast<int64_t>(c10::elementSize(info.dtype))};
+  const std::vector<int64_t> own = evaluated(info.sizes, symbols), strides = evaluated(info.strides, symbols);
+  TORCH_CHECK_VALUE(own.size() <= sizes.size() && own.size() == strides.size(), "a tensor of ", own.size(),
+                    " dimensions is not one of a group of ", sizes.size());
+  const size_t lead = sizes.size() - own.size();
+  for (size_t d = 0; d < own.size(); ++d) {
+    TORCH_CHECK_VALUE(own[d] == sizes[lead + d] || own[d] == 1, "a tensor of sizes ", c10::IntArrayRef(own),
+                      " does not broadcast to a group of sizes ", c10::IntArrayRef(sizes));
+    if (own[d] == sizes[lead + d]) operand.strides[lead + d] = strides[d] * operand.item;
+  }
+  return operand;
+}
 
 Nest::Nest(const std::vector<int64_t>& sizes, const std::vector<NestOperand>& operands, size_t leader, size_t fixed) {
   for (const int64_t size : sizes) numel_ *= size;

@@ -3,15 +3,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
+#include "graph/ir/graph.h"
+
 namespace torch::compiler::tape {
+
+/// What expressions are for these values of their symbols.
+std::vector<int64_t> evaluated(const std::vector<graph::IntExpr>& list, const std::map<std::string, int64_t>& symbols);
 
 /// How an operand moves along.
 struct NestOperand {
   std::vector<int64_t> strides;  ///< bytes, one a dimension; 0 where it has one element for all
   int64_t item = 0;              ///< bytes of an element
 };
+
+/// How a tensor moves along in a group of these sizes. Throws ValueError for one that does not broadcast to them.
+NestOperand operand_of(const graph::TensorInfo& info, const std::vector<int64_t>& sizes,
+                       const std::map<std::string, int64_t>& symbols);
 
 class Nest {
  public:
@@ -23,6 +34,9 @@ class Nest {
   /// Elements of a run, along which each operand has one stride.
   int64_t run() const { return sizes_.empty() ? 1 : sizes_[0]; }
   size_t dims() const { return sizes_.size(); }
+  /// Of a dimension that is left, the innermost first.
+  int64_t size(size_t dim) const { return sizes_[dim]; }
+  int64_t stride(size_t dim, size_t operand) const { return strides_[dim][operand]; }
   int64_t run_stride(size_t operand) const { return strides_.empty() ? 0 : strides_[0][operand]; }
   /// Whether its elements lie one behind the other.
   bool is_flat(size_t operand) const;

@@ -20,9 +20,11 @@ namespace {
 
 using c10::ScalarType;
 using tape::Context;
+using tape::evaluated;
 using tape::kSlotBytes;
 using tape::Nest;
 using tape::NestOperand;
+using tape::operand_of;
 using tape::Port;
 using tape::Program;
 
@@ -59,28 +61,6 @@ struct Connected {
 };
 
 constexpr size_t kMostPorts = 64;
-
-std::vector<int64_t> evaluated(const std::vector<graph::IntExpr>& list, const std::map<std::string, int64_t>& symbols) {
-  std::vector<int64_t> values;
-  for (const graph::IntExpr& e : list) values.push_back(e.evaluate(symbols));
-  return values;
-}
-
-// Bytes along each dimension of the group.
-NestOperand operand_of(const graph::TensorInfo& info, const std::vector<int64_t>& sizes,
-                       const std::map<std::string, int64_t>& symbols) {
-  NestOperand operand{std::vector<int64_t>(sizes.size()), static_cast<int64_t>(c10::elementSize(info.dtype))};
-  const std::vector<int64_t> own = evaluated(info.sizes, symbols), strides = evaluated(info.strides, symbols);
-  TORCH_CHECK_VALUE(own.size() <= sizes.size() && own.size() == strides.size(), "a tensor of ", own.size(),
-                    " dimensions is not one of a group of ", sizes.size());
-  const size_t lead = sizes.size() - own.size();
-  for (size_t d = 0; d < own.size(); ++d) {
-    TORCH_CHECK_VALUE(own[d] == sizes[lead + d] || own[d] == 1, "a tensor of sizes ", c10::IntArrayRef(own),
-                      " does not broadcast to a group of sizes ", c10::IntArrayRef(sizes));
-    if (own[d] == sizes[lead + d]) operand.strides[lead + d] = strides[d] * operand.item;
-  }
-  return operand;
-}
 
 // A thread's state of a program.
 class Worker {

@@ -44,7 +44,7 @@ at::Tensor zeros_like_layout(const graph::TensorInfo& info) {
   std::vector<int64_t> sizes, strides;
   for (const graph::IntExpr& e : info.sizes) sizes.push_back(e.evaluate({}));
   for (const graph::IntExpr& e : info.strides) strides.push_back(e.evaluate({}));
-  return at::empty_with_strides(sizes, strides, info.dtype);
+  return at::empty_with_strides(sizes, strides, info.dtype, info.device);
 }
 
 }  // namespace

@@ -4,43 +4,6 @@
 namespace at::cuda {
 namespace {
 
-struct LayerNorm {
-  static constexpr bool kAnyInner = false;
-
-  template <class T, int kLanes>
-  static __device__ __forceinline__ void run(const Row<T, kLanes>& row) {
-    const RowsCall& call = row.call;
-    const T count = static_cast<T>(call.size);
-    // About the first element: of equal ones the mean is exactly theirs.
-    const T first = call.size > 0 ? row.first_of(0) : T(0);
-    T off = 0;
-    row.template each<0>([&](int64_t, const auto& x) {
-#pragma unroll
-      for (int i = 0; i < static_cast<int>(sizeof(x[0]) / sizeof(T)); ++i) off += x[0][i] - first;
-    });
-    const T mean = first + row.sum(off) / count;
-    T square = 0;
-    row.template each<0>([&](int64_t, const auto& x) {
-#pragma unroll
-      for (int i = 0; i < static_cast<int>(sizeof(x[0]) / sizeof(T)); ++i)
-        square += (x[0][i] - mean) * (x[0][i] - mean);
-    });
-    const T variance = row.sum(square) / count, scale = 1 / ::sqrt(variance + static_cast<T>(call.eps));
-    row.template set_number<0>(mean);
-    row.template set_number<1>(scale);
-    const auto normal = [=](T x) { return (x - mean) * scale; };
-    if (call.in[1] != nullptr && call.in[2] != nullptr) {
-      row.template map<0, 1, 2>([&](int64_t, const T* x) { return normal(x[0]) * x[1] + x[2]; });
-    } else if (call.in[1] != nullptr) {
-      row.template map<0, 1>([&](int64_t, const T* x) { return normal(x[0]) * x[1]; });
-    } else if (call.in[2] != nullptr) {
-      row.template map<0, 2>([&](int64_t, const T* x) { return normal(x[0]) + x[1]; });
-    } else {
-      row.template map<0>([&](int64_t, const T* x) { return normal(x[0]); });
-    }
-  }
-};
-
 struct LayerNormBackward {
   static constexpr bool kAnyInner = false;
 

@@ -9,9 +9,7 @@ namespace at {
 namespace cuda {
 namespace {
 
-constexpr int64_t kVector = 8;
-constexpr int64_t kWarpRow = 1024;      // a warp takes rows at most so long
-constexpr int64_t kFewRows = 132 * 8;   // that a device is not filled by with a warp each
+constexpr int64_t kVector = kRowVectorElements;
 constexpr int64_t kManyColumns = 1024;  // so many neighbouring rows are given a thread each
 
 bool reads_vectors(const RowsCall& call) {
@@ -31,8 +29,7 @@ bool reads_vectors(const RowsCall& call) {
 void run_rows(const RowsLaunchers& launchers, RowsCall call) {
   if (call.rows == 0) return;
   call.vectors = reads_vectors(call);
-  const bool long_row = call.size > kWarpRow || (call.rows < kFewRows && call.size > kWarpRow / 4);
-  call.lanes = call.inner > 1 && call.rows >= kManyColumns ? 1 : long_row ? static_cast<int>(kThreadsPerBlock) : 32;
+  call.lanes = call.inner > 1 && call.rows >= kManyColumns ? 1 : lanes_of_rows(call.rows, call.size);
   const ScalarType dtype = call.in_dtype[0];
   (dtype == ScalarType::Double ? launchers.float64 : launchers.float32)(call);
 }

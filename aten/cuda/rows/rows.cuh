@@ -7,6 +7,7 @@
 #include "aten/cuda/launch_shape.h"
 #include "aten/cuda/reduce/block.cuh"
 #include "aten/cuda/reduce/load_elements.cuh"
+#include "aten/cuda/rows/row_functions.cuh"
 #include "aten/cuda/rows/rows_call.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/launch.h"
@@ -19,6 +20,8 @@ inline constexpr int kRowVector = 8;
 /// A row as one of its kLanes threads sees it. All of them call the same functions in the same order.
 template <class Compute, int kLanes>
 struct Row {
+  using Number = Compute;
+
   const RowsCall& call;
   int64_t index;
   int lane;
@@ -91,20 +94,7 @@ struct Row {
   /// What all threads of the row have together, for each of them; join(into, from).
   template <class T, class Join>
   __device__ __forceinline__ T together(T value, const Join& join) const {
-    if constexpr (kLanes == 32) {
-      join_lanes(value, 32, join);
-      return shuffle_from(value, 0);
-    } else if constexpr (kLanes > 32) {
-      T* room = reinterpret_cast<T*>(scratch);
-      join_block(value, lane, kLanes, room, join);
-      if (lane == 0) room[0] = value;
-      __syncthreads();
-      value = room[0];
-      __syncthreads();
-      return value;
-    } else {
-      return value;
-    }
+    return at::cuda::together<kLanes>(value, lane, scratch, join);
   }
   __device__ __forceinline__ Compute sum(Compute value) const {
     return together(value, [](Compute& into, const Compute& from) { into += from; });

@@ -3,6 +3,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "tests/cuda_on_host/runtime/fail.h"
+
 namespace cuda_standin {
 namespace {
 
@@ -121,6 +123,13 @@ void reset(const Options& options) {
   clear_memory();
   clear_virtual_memory();
   start_over(options);
+}
+
+void fail_call_from_now(int64_t n, cudaError_t with) {
+  Lock lock;
+  state().options.fail_call = n < 0 ? -1 : static_cast<int64_t>(state().calls) + n;
+  state().options.fail_with = with;
+  state().failed_call.clear();
 }
 
 uint64_t calls() {
