@@ -38,6 +38,14 @@ KD_PTX unsigned laneid() {
 #endif
 }
 
+/// x, and no instruction: what a loop computes from it is computed in each turn, and takes no registers between them.
+KD_PTX int anew(int x) {
+#ifndef KD_CUDA_ON_HOST
+  asm volatile("" : "+r"(x));
+#endif
+  return x;
+}
+
 #ifndef KD_CUDA_ON_HOST
 KD_PTX uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
@@ -147,11 +155,20 @@ KD_PTX void cp_async_16(void* to, const void* from, unsigned bytes = 16 KD_PTX_S
 #ifdef KD_CUDA_ON_HOST
   if (bytes > 0) simt::watch::load(from, bytes);
   simt::watch::store(to, 16);
-  simt::start_copy(to, from, bytes, site);
+  simt::start_copy(to, from, bytes, 16, site);
 #else
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
-               :
-               : "r"(shared_address(to)), "l"(from), "r"(bytes)
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+#endif
+}
+/// The same of 4 bytes, at multiples of 4.
+KD_PTX void cp_async_4(void* to, const void* from, unsigned bytes = 4 KD_PTX_SITE) {
+#ifdef KD_CUDA_ON_HOST
+  if (bytes > 0) simt::watch::load(from, bytes);
+  simt::watch::store(to, 4);
+  simt::start_copy(to, from, bytes, 4, site);
+#else
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" : : "r"(shared_address(to)), "l"(from), "r"(bytes)
                : "memory");
 #endif
 }

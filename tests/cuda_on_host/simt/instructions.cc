@@ -16,11 +16,14 @@ namespace simt {
 namespace {
 
 constexpr unsigned kLanes = 32, kAllLanes = 0xffffffffu;
-constexpr size_t kCopied = 16;
+constexpr size_t kMostCopied = 16, kWord = 4;
 
-void check_row(const char* what, const void* address, Site site) {
-  if (reinterpret_cast<uintptr_t>(address) % kCopied != 0)
-    fault(std::string(what) + ": an address is not a multiple of 16", site);
+void check_address(const char* what, const void* address, size_t alignment, Site site) {
+  if (reinterpret_cast<uintptr_t>(address) % alignment != 0)
+    fault(std::string(what) + ": an address is not a multiple of " + std::to_string(alignment), site);
+}
+void check_shared(const char* what, const void* address, size_t alignment, Site site) {
+  check_address(what, address, alignment, site);
   if (!kSanitized && !watch::is_shared_memory(address))
     fault(std::string(what) + ": an address is not in shared memory", site);
 }
@@ -111,7 +114,8 @@ void multiply_of_all(const Lanes& lanes) {
 
 struct Copy {
   void* to;
-  std::array<unsigned char, kCopied> data;
+  size_t size;
+  std::array<unsigned char, kMostCopied> data;
 };
 using Group = std::vector<Copy>;
 struct ThreadCopies {
@@ -120,7 +124,7 @@ struct ThreadCopies {
 };
 struct {
   std::vector<ThreadCopies> threads;
-  std::unordered_set<uintptr_t> pending;  // addresses / 16
+  std::unordered_set<uintptr_t> pending;  // words
 } g;
 
 ThreadCopies& own_copies() {
@@ -132,7 +136,7 @@ ThreadCopies& own_copies() {
 }  // namespace
 
 void load_matrices(int count, bool transposed, const void* row, uint32_t* to, Site site) {
-  if (current->lane < 8u * static_cast<unsigned>(count)) check_row("ldmatrix", row, site);
+  if (current->lane < 8u * static_cast<unsigned>(count)) check_shared("ldmatrix", row, 16, site);
   struct Variant {
     const char* name;
     void (*resolve)(const Lanes&);
@@ -164,14 +168,14 @@ void multiply_matrices(Multiplied type, float* d, const uint32_t* a, const uint3
   std::copy_n(out.d, 4, d);
 }
 
-void start_copy(void* to, const void* from, unsigned bytes, Site site) {
-  check_row("cp.async", to, site);
-  if (reinterpret_cast<uintptr_t>(from) % kCopied != 0) fault("cp.async: an address is not a multiple of 16", site);
-  if (bytes > kCopied) fault("cp.async: more than 16 bytes", site);
-  Copy copy{to, {}};
+void start_copy(void* to, const void* from, unsigned bytes, unsigned size, Site site) {
+  check_shared("cp.async", to, size, site);
+  check_address("cp.async", from, size, site);
+  if (bytes > size) fault("cp.async: more than " + std::to_string(size) + " bytes", site);
+  Copy copy{to, size, {}};
   if (bytes > 0) std::memcpy(copy.data.data(), from, bytes);
-  if (options().poison_shared) std::memset(to, 0xFF, kCopied);
-  g.pending.insert(reinterpret_cast<uintptr_t>(to) / kCopied);
+  if (options().poison_shared) std::memset(to, 0xFF, size);
+  for (size_t i = 0; i < size; i += kWord) g.pending.insert((reinterpret_cast<uintptr_t>(to) + i) / kWord);
   own_copies().open.push_back(copy);
 }
 
@@ -185,9 +189,10 @@ void wait_for_copies(int groups_left) {
   ThreadCopies& own = own_copies();
   while (own.committed.size() > static_cast<size_t>(groups_left)) {
     for (const Copy& copy : own.committed.front()) {
-      std::memcpy(copy.to, copy.data.data(), kCopied);
-      g.pending.erase(reinterpret_cast<uintptr_t>(copy.to) / kCopied);
-      watch::arrived(copy.to, kCopied, __builtin_return_address(0));
+      std::memcpy(copy.to, copy.data.data(), copy.size);
+      for (size_t i = 0; i < copy.size; i += kWord)
+        g.pending.erase((reinterpret_cast<uintptr_t>(copy.to) + i) / kWord);
+      watch::arrived(copy.to, copy.size, __builtin_return_address(0));
     }
     own.committed.pop_front();
   }
@@ -206,8 +211,8 @@ bool is_any_pending() {
 
 bool is_pending(const void* address, size_t bytes) {
   const auto first = reinterpret_cast<uintptr_t>(address);
-  for (uintptr_t part = first / kCopied; part <= (first + bytes - 1) / kCopied; ++part) {
-    if (g.pending.count(part) != 0) return true;
+  for (uintptr_t word = first / kWord; word <= (first + bytes - 1) / kWord; ++word) {
+    if (g.pending.count(word) != 0) return true;
   }
   return false;
 }

@@ -381,6 +381,24 @@ TEST(Instructions, GroupsOfCopiesEndInTheirOrder) {
   });
 }
 
+TEST(Instructions, WordsAreCopied) {
+  in_all_orders([] {
+    EXPECT_EQ(fault_of(kLanes,
+                       [] {
+                         const unsigned lane = ptx::laneid();
+                         float* const shared = c10::cuda::dynamic_shared<float>();
+                         ptx::cp_async_4(&shared[lane], &g_from->block[lane].v[1], lane < 7 ? 4 : 0);
+                         ptx::cp_async_commit_group();
+                         ptx::cp_async_wait_group<0>();
+                         g_to->block[lane].v[0] = shared[lane];
+                       }),
+              "");
+    for (size_t i = 0; i < kLanes; ++i) EXPECT_EQ(g_to->block[i].v[0], i < 7 ? g_from->block[i].v[1] : 0.0f);
+  });
+  expect_fault(fault_of(1, [] { ptx::cp_async_4(c10::cuda::dynamic_shared<char>() + 2, g_from); }),
+               "cp.async: an address is not a multiple of 4");
+}
+
 TEST(Instructions, MisalignedCopiesAreFound) {
   expect_fault(fault_of(1, [] { ptx::cp_async_16(&shared_blocks()->v[1], g_from); }),
                "cp.async: an address is not a multiple of 16");
