@@ -22,6 +22,8 @@ struct Softmax {
 
   /// Scores become weights, as far as those seen so far tell, and `out` is what it would be by these.
   __device__ __forceinline__ void weigh(typename P::Scores& scores, typename P::Result& out) {
+    float change[P::kBlocks][2];
+    bool changes = false;
 #pragma unroll
     for (int m = 0; m < P::kBlocks; ++m) {
 #pragma unroll
@@ -31,7 +33,9 @@ struct Softmax {
         for (int n = 0; n < P::kColumns / 8; ++n)
           most = larger(most, larger(scores[m][n][2 * h], scores[m][n][2 * h + 1]));
         most = largest_of_lanes(most);
-        const float base = most == -kInfinite<float> ? 0.0f : most, change = ptx::ex2_approx(largest[m][h] - base);
+        const float base = most == -kInfinite<float> ? 0.0f : most;
+        change[m][h] = ptx::ex2_approx(largest[m][h] - base);
+        changes |= most != largest[m][h];
         largest[m][h] = most;
         float sum = 0;
 #pragma unroll
@@ -42,9 +46,17 @@ struct Softmax {
             sum += scores[m][n][r];
           }
         }
-        sums[m][h] = sums[m][h] * change + sum;
+        sums[m][h] = sums[m][h] * change[m][h] + sum;
+      }
+    }
+    // Mostly it does not.
+    if (__any_sync(0xffffffffu, changes) == 0) return;
 #pragma unroll
-        for (int n = 0; n < P::kChunksOfPart; ++n) out[m][n][2 * h] *= change, out[m][n][2 * h + 1] *= change;
+    for (int m = 0; m < P::kBlocks; ++m) {
+#pragma unroll
+      for (int n = 0; n < P::kChunksOfPart; ++n) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r) out[m][n][r] *= change[m][r / 2];
       }
     }
   }
