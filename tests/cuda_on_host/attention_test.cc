@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -142,9 +144,77 @@ TEST(CudaAttention, EveryClassOfTiles) {
   }
 }
 
+// Numbers of 16 bits, which matrix instructions multiply, against the same call of doubles.
+void expect_as_in_double(const Case& c) {
+  const Inputs in(c);
+  const auto wide = [](const Tensor& t) { return at::to(t, kDouble); };
+  Inputs in_double = in;
+  for (Tensor* t : {&in_double.query, &in_double.key, &in_double.value, &in_double.grad}) *t = wide(*t);
+  Case of_double = c;
+  of_double.dtype = kDouble;
+  if (c.mask.has_value() && c.mask->scalar_type() != kBool) of_double.mask = wide(*c.mask);
+  const std::vector<Tensor> gpu = attend(c, in, true), cpu = attend(of_double, in_double, false);
+  const double tolerance = c.dtype == kHalf ? 2e-3 : 1.6e-2;
+  const char* names[] = {"output", "logarithms", "gradient of the query", "gradient of the key",
+                         "gradient of the value"};
+  for (size_t i = 0; i < gpu.size(); ++i) {
+    SCOPED_TRACE(names[i]);
+    testing::expect_close(wide(testing::on_cpu(gpu[i])), cpu[i], tolerance, tolerance);
+  }
+}
+
+TEST(CudaAttention, RandomShapesOf16BitNumbers) {
+  std::mt19937 random(20);
+  const auto below = [&random](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
+  constexpr int64_t kWidths[] = {1, 8, 24, 32, 40, 64, 72, 96, 128, 136, 256};
+  constexpr Arrangement kArrangements[] = {Arrangement::kContiguous, Arrangement::kContiguous,
+                                           Arrangement::kTransposed, Arrangement::kStrided};
+  for (int n = 0; n < 44; ++n) {
+    Case c{"a random shape", n % 2 == 0 ? kHalf : kBFloat16};
+    c.width = kWidths[n / 2 % 11];
+    c.value_width = n % 3 == 0 ? std::max<int64_t>(c.width - below(9), 1) : c.width;
+    const int64_t longest = c.width > 64 ? 80 : 140;
+    c.queries = 1 + below(longest), c.keys = 1 + below(longest);
+    c.batches = 1 + below(2), c.key_heads = 1, c.heads = 1 + below(2);
+    c.causal = below(2) == 0;
+    c.dropout = below(3) == 0 ? 0.3 : 0;
+    c.layout = kArrangements[below(4)];
+    const std::vector<int64_t> sizes = {c.queries, c.keys};
+    switch (below(4)) {
+      case 0:
+        c.mask = at::to(random_tensor(sizes, kInt), kBool);
+        break;
+      case 1:
+        c.mask = random_tensor(sizes, c.dtype, Arrangement::kTransposed);
+        break;
+      default:
+        break;
+    }
+    SCOPED_TRACE(::testing::Message() << n << ": " << c.batches << " x " << c.heads << ", " << c.queries << " queries, "
+                                      << c.keys << " keys, " << c.width << " and " << c.value_width << " wide, causal "
+                                      << c.causal << ", dropout " << c.dropout);
+    expect_as_in_double(c);
+  }
+}
+
+// Weights and their gradients are rounded to 16 bits between the products: not what dropout and scale make of them.
+TEST(CudaAttention, LargeFactorsDoNotOverflowIn16Bits) {
+  Case c{"most is dropped", kHalf, 40, 300, 16, 16, 1, 1, false, 1 - 1e-6, {}, {}, 1};
+  for (double dropout : {1 - 1e-6, 0.999, 1.0}) {
+    c.dropout = dropout;
+    const Inputs in(c);
+    for (const Tensor& t : attend(c, in, true)) {
+      for (const auto& x : matrix_testing::values(t)) ASSERT_TRUE(std::isfinite(x.real())) << dropout;
+    }
+  }
+}
+
 TEST(CudaAttention, AllOrdersOfThreadsGiveTheSameBits) {
-  for (ScalarType dtype : {kFloat, kBFloat16}) {
-    const Case c{"orders", dtype, 66, 67, 24, 24, 2, 1, true, 0.2, {}, {}, 1};
+  for (const Case& c : {Case{"float", kFloat, 66, 67, 24, 24, 2, 1, true, 0.2, {}, {}, 1},
+                        Case{"bfloat16", kBFloat16, 66, 67, 24, 24, 2, 1, true, 0.2, {}, {}, 1},
+                        Case{"half", kHalf, 66, 67, 64, 64, 2, 1, true, 0, {}, {}, 1},
+                        Case{"wide", kBFloat16, 20, 40, 256, 256, 1, 1, false, 0, {}, {}, 1}}) {
+    SCOPED_TRACE(c.what);
     const Inputs in(c);
     const simt::Options before = simt::options();
     std::vector<std::vector<Tensor>> seen;
@@ -184,21 +254,23 @@ int64_t peak_of(const F& call) {
 }
 
 TEST(CudaAttention, MemoryGrowsWithTheSequenceNotWithItsSquare) {
-  const int64_t length = 700, width = 8;
-  const Tensor q = to_gpu(random_tensor({1, 1, length, width}, kFloat));
-  std::vector<Tensor> results;
-  const int64_t forward = peak_of([&] {
-    const auto [out, sums] = at::_fused_attention(q, q, q, {}, 0, true, 1, 0);
-    results = {out, sums};
-  });
-  const int64_t backward = peak_of([&] {
-    const auto gradients = at::_fused_attention_backward(q, q, q, q, results[0], results[1], {}, 0, true, 1, 0);
-    (void)gradients;
-  });
-  const int64_t row = width * 4 + 4;
-  EXPECT_LE(forward, length * row + 2048);
-  EXPECT_LE(backward, length * (3 * row) + 4096);
-  EXPECT_LT(backward, length * length * 4 / 4);
+  for (ScalarType dtype : {kFloat, kHalf}) {
+    const int64_t length = 700, width = 8, item = dtype == kHalf ? 2 : 4;
+    const Tensor q = to_gpu(random_tensor({1, 1, length, width}, dtype));
+    std::vector<Tensor> results;
+    const int64_t forward = peak_of([&] {
+      const auto [out, sums] = at::_fused_attention(q, q, q, {}, 0, true, 1, 0);
+      results = {out, sums};
+    });
+    const int64_t backward = peak_of([&] {
+      const auto gradients = at::_fused_attention_backward(q, q, q, q, results[0], results[1], {}, 0, true, 1, 0);
+      (void)gradients;
+    });
+    const int64_t row = width * item + 4;
+    EXPECT_LE(forward, length * row + 2048);
+    EXPECT_LE(backward, length * (3 * row) + 4096);
+    EXPECT_LT(backward, length * length * item / 4);
+  }
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 
 #include <cstdio>
 #include <functional>
+#include <tuple>
 #include <vector>
 
 #include "aten/core/tensor.h"
 #include "aten/ops/activation/ops.h"
+#include "aten/ops/attention/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -143,6 +145,41 @@ TEST_F(Traffic, Copies) {
       {"index_select", [&] { at::index_select(x, 0, rows); }, 2 * 64 * 256 * 4, 1, 1.1, 0.8},
       {"cumsum", [&] { at::cumsum(x, 1); }, 8 * kElements, 1, 2.55, 0.35},
   });
+}
+
+// Attention of 16-bit numbers, 256 queries and keys: a block reads its rows once and all rows of the other side once.
+TEST_F(Traffic, Attention) {
+  constexpr int64_t kLength = 256;
+  struct Heads {
+    int64_t width, rows, query_rows, key_rows;  // of a block: forward, of the gradient of queries, of keys
+  };
+  for (const Heads& heads : {Heads{64, 128, 128, 64}, Heads{128, 128, 64, 64}}) {
+    SCOPED_TRACE(heads.width);
+    const Tensor q = made({1, 1, kLength, heads.width}, at::kBFloat16);
+    Tensor out, sums;
+    const int64_t side = kLength * heads.width * 2, numbers = kLength * 4;
+    const auto expect = [](const char* what, const simt::KernelCounts& c, int64_t loads, int64_t stores) {
+      const auto bytes = [](int64_t sectors) { return static_cast<double>(32 * sectors); };
+      std::printf("%-28s %.0f bytes of %lld loaded, %.0f of %lld stored, %lld of at least %lld wavefronts\n", what,
+                  bytes(c.loads.sectors), static_cast<long long>(loads), bytes(c.stores.sectors),
+                  static_cast<long long>(stores), static_cast<long long>(c.shared_wavefronts),
+                  static_cast<long long>(c.least_shared_wavefronts));
+      EXPECT_LE(bytes(c.loads.sectors), 1.05 * static_cast<double>(loads)) << what;
+      EXPECT_GE(bytes(c.loads.sectors), 0.99 * static_cast<double>(loads)) << what << ": less than it must";
+      EXPECT_LE(bytes(c.stores.sectors), 1.05 * static_cast<double>(stores)) << what;
+      EXPECT_EQ(c.shared_wavefronts, c.least_shared_wavefronts) << what;
+      EXPECT_EQ(c.atomics, 0) << what;
+    };
+    expect("attention", counts_of([&] { std::tie(out, sums) = at::_fused_attention(q, q, q, {}, 0, false, 0.1, 0); }),
+           side + kLength / heads.rows * 2 * side, side + numbers);
+    // Queries' gradients: three operands of its rows, keys and values. Keys': both of its rows; queries, gradients and
+    // two numbers of each query.
+    expect("its gradients",
+           counts_of([&] { at::_fused_attention_backward(q, q, q, q, out, sums, {}, 0, false, 0.1, 0); }),
+           3 * side + numbers + kLength / heads.query_rows * 2 * side + 2 * side +
+               kLength / heads.key_rows * (2 * side + 2 * numbers),
+           3 * side + numbers);
+  }
 }
 
 TEST_F(Traffic, Steps) {

@@ -24,4 +24,9 @@ constexpr uint64_t attention_draw(uint64_t row_seed, int64_t key) {
   return attention_mix(row_seed + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(key + 1)) >> 11;
 }
 
+/// For attention_draw, so that its key counts from `keys` on.
+constexpr uint64_t attention_row_seed_from(uint64_t row_seed, int64_t keys) {
+  return row_seed + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(keys);
+}
+
 }  // namespace at::matrix

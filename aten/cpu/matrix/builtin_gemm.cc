@@ -385,7 +385,7 @@ void ProductByStrips(const Gemm& g) {
       Strip<T> s = StripOf<T>(g);
       s.n = HWY_MIN(width, g.n - j), s.k = HWY_MIN(depth, g.k - k0);
       PackPanel<T>(s.b + k0 * g.b.row + j * g.b.col, g.b.col, g.b.row, s.n, width, s.k, packed);
-      s.a += k0;
+      s.a += k0 * g.a.col;
       s.b = packed, s.b_row = width;
       s.c += j;
       if (k0 > 0) {

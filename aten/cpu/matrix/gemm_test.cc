@@ -249,6 +249,13 @@ void dense_columns() {
     for (Layout a : {kColumns, kPaddedColumns}) check<T>({.m = m, .n = 19, .k = 5, .a = a}, "builtin");
   }
   check<T>({.m = 113, .n = 20, .k = 390, .a = kColumns, .beta = 2, .add = 1}, "builtin");
+  // Read in place, in several blocks of the depth.
+  for (int64_t k : {129, 136, 300, 700}) {
+    for (Layout a : {kColumns, kPaddedColumns}) {
+      check<T>({.m = 16, .n = 28, .k = k, .a = a}, "builtin");
+      check<T>({.m = 33, .n = 70, .k = k, .a = a, .b = kColumns, .beta = 2, .add = 1}, "builtin");
+    }
+  }
 }
 TEST(Gemm, DenseColumns) {
   dense_columns<float>();

@@ -255,10 +255,14 @@ struct Scoring {
     return scaled + load_number<C>(mask + place * item_size(call.dtype), call.dtype);
   }
 
-  /// What the dropout multiplies the weight of key j with; `row` is row_seed of the query.
+  /// Whether the dropout keeps the weight of key j; `row` is row_seed of the query.
+  __device__ __forceinline__ bool keeps(uint64_t row, int j) const {
+    return call.dropout.bound == 0 || matrix::attention_draw(row, j) >= call.dropout.bound;
+  }
+  /// What it multiplies the weight with.
   __device__ __forceinline__ C factor(uint64_t row, int j) const {
     if (call.dropout.bound == 0) return C(1);
-    return matrix::attention_draw(row, j) < call.dropout.bound ? C(0) : static_cast<C>(call.dropout.factor);
+    return keeps(row, j) ? static_cast<C>(call.dropout.factor) : C(0);
   }
   __device__ __forceinline__ uint64_t row_seed(int i) const {
     return call.dropout.bound == 0 ? 0 : matrix::attention_row_seed(seed, number, i);
@@ -274,10 +278,10 @@ void with_tiles(int width, const F& f) {
   return f(Tiles<C, 256, Sizes::template kTile<C, 256>>{});
 }
 
-/// A launch with `blocks` blocks for each of `heads` heads, and as much shared memory.
+/// A launch with `blocks` blocks of `threads` for each of `heads` heads, and as much shared memory.
 template <class Call>
 void launch_blocks(const char* name, void (*kernel)(Call, int), const Call& call, int64_t blocks, int64_t heads,
-                   size_t shared_bytes) {
+                   size_t shared_bytes, uint32_t threads = kThreads) {
   if (blocks * heads == 0) return;
   TORCH_CHECK(blocks * heads < (int64_t{1} << 31), name, ": too many queries or keys");
   constexpr size_t kWithoutAsking = size_t{48} << 10;
@@ -287,7 +291,7 @@ void launch_blocks(const char* name, void (*kernel)(Call, int), const Call& call
   }
   c10::cuda::launch_or_throw(name, kernel,
                              {.grid = dim3(static_cast<uint32_t>(blocks * heads)),
-                              .block = kThreads,
+                              .block = threads,
                               .shared_bytes = shared_bytes,
                               .stream = c10::cuda::getCurrentCUDAStream()},
                              call, static_cast<int>(blocks));

@@ -170,7 +170,16 @@ void launch(const FlashGradientCall& call) {
 }  // namespace flash
 
 void launch_flash_backward(const FlashGradientCall& call) {
-  call.forward.dtype == ScalarType::Double ? flash::launch<double>(call) : flash::launch<float>(call);
+  switch (call.forward.dtype) {
+    case ScalarType::Double:
+      return flash::launch<double>(call);
+    case ScalarType::Half:
+      return launch_flash_matrix_backward<Half>(call);
+    case ScalarType::BFloat16:
+      return launch_flash_matrix_backward<BFloat16>(call);
+    default:
+      return flash::launch<float>(call);
+  }
 }
 
 }  // namespace at::cuda

@@ -40,7 +40,7 @@ struct FlashCall {
 struct FlashGradientCall {
   FlashCall forward;
   HeadRows grad_out, grad_query, grad_key, grad_value;
-  void* changes;  // as `sums`: each query's sum of grad_out * out, which the kernel for queries leaves to that for keys
+  void* changes;  // as `sums`: of each query, what the kernel for queries leaves to that for keys
 };
 
 /// softmax(scale * query key^T + mask) value. A query that sees no key gives zeros, and +infinity in `sums`.
@@ -48,6 +48,12 @@ void launch_flash(const FlashCall& call);
 
 /// The gradients of query, key and value.
 void launch_flash_backward(const FlashGradientCall& call);
+
+/// The same of T, Half or BFloat16, by matrix instructions: what the above call for these.
+template <class T>
+void launch_flash_matrix(const FlashCall& call);
+template <class T>
+void launch_flash_matrix_backward(const FlashGradientCall& call);
 
 /// to[batch, head, query, key] = what the dropout multiplies each weight with; dense, of the call's dtype. Of the call
 /// sizes, dtype and dropout count.

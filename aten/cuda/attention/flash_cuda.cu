@@ -116,7 +116,16 @@ __global__ void write_factors(const __grid_constant__ FlashCall call, void* to) 
 }  // namespace flash
 
 void launch_flash(const FlashCall& call) {
-  call.dtype == ScalarType::Double ? flash::launch<double>(call) : flash::launch<float>(call);
+  switch (call.dtype) {
+    case ScalarType::Double:
+      return flash::launch<double>(call);
+    case ScalarType::Half:
+      return launch_flash_matrix<Half>(call);
+    case ScalarType::BFloat16:
+      return launch_flash_matrix<BFloat16>(call);
+    default:
+      return flash::launch<float>(call);
+  }
 }
 
 void launch_flash_dropout(const FlashCall& call, void* to) {

@@ -13,6 +13,7 @@
 
 #include "tests/cuda_on_host/simt/counts.h"
 #include "tests/cuda_on_host/simt/fiber.h"
+#include "tests/cuda_on_host/simt/instructions.h"
 #include "tests/cuda_on_host/simt/watch.h"
 
 // The section that device.h puts static shared memory into.
@@ -115,7 +116,7 @@ void report_deadlock() {
   std::string who;
   int shown = 0;
   for (const GpuThread& t : g.threads) {
-    if (t.state == State::kDone || shown++ == 4) continue;
+    if (t.state == State::kDone || shown++ >= 4) continue;
     who += " " + text(t) + " waits in " + (t.state == State::kAtBarrier ? "__syncthreads" : t.collective) + " at " +
            text(t.site) + ";";
   }
@@ -264,6 +265,7 @@ void start_block() {
 void run_block() {
   start_block();
   watch::start_block(g_dynamic_shared.get(), g.grid->dynamic_shared);
+  copies::start_block();
   RaceContext::publish_block();
   if (GpuThread* first = next_thread()) Fiber::switch_to(fiber_for(*first));
   current = nullptr;

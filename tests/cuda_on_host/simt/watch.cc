@@ -13,6 +13,7 @@
 
 #include "tests/cuda_on_host/simt/counts.h"
 #include "tests/cuda_on_host/simt/fiber.h"
+#include "tests/cuda_on_host/simt/instructions.h"
 #include "tests/cuda_on_host/simt/simt.h"
 
 extern "C" char __start_simt_shared[] __attribute__((weak));
@@ -204,11 +205,20 @@ bool check_bounds(Page& page, uintptr_t first, size_t bytes, const Mark& mark, b
   return false;
 }
 
+void report_unfinished_copy(const Mark& mark, bool writes, uintptr_t address) {
+  char where[32];
+  std::snprintf(where, sizeof where, "%#zx", static_cast<size_t>(address));
+  fail_launch("copy: " + who(mark.block, mark.thread) + " " + does(mark, writes) + " shared memory at " + where + " (" +
+              source_line(mark.code) + ") that cp.async is still to write: the thread that copies has not waited");
+}
+
 void note_access(const void* pointer, size_t bytes, bool writes, bool is_atomic, const void* code) {
   const auto first = reinterpret_cast<uintptr_t>(pointer);
   const bool shared = is_shared(first);
   Mark mark{g.now,           g.block, static_cast<uint32_t>(static_cast<const char*>(code) - __executable_start),
             linear_thread(), 0,       is_atomic};
+  if (shared && copies::is_any_pending() && copies::is_pending(pointer, bytes))
+    return report_unfinished_copy(mark, writes, first);
   if (g.bounds_of != nullptr && !shared) {
     Page* page = page_of(first);
     if (page != nullptr && !check_bounds(*page, first, bytes, mark, writes)) return;
@@ -292,6 +302,13 @@ void load(const void* address, size_t bytes) {
 }
 void store(const void* address, size_t bytes) {
   access(address, bytes, true, false, __builtin_return_address(0), true);
+}
+
+void arrived(const void* address, size_t bytes, const void* code) {
+  if (options().watch) note_access(address, bytes, true, false, code);
+}
+bool is_shared_memory(const void* address) {
+  return is_shared(reinterpret_cast<uintptr_t>(address));
 }
 
 // What the compiler calls.

@@ -1,0 +1,7 @@
+#include "aten/cuda/attention/flash_matrix_backward.cuh"
+
+namespace at::cuda {
+
+template void launch_flash_matrix_backward<BFloat16>(const FlashGradientCall& call);
+
+}  // namespace at::cuda

@@ -1,0 +1,7 @@
+#include "aten/cuda/attention/flash_matrix.cuh"
+
+namespace at::cuda {
+
+template void launch_flash_matrix<Half>(const FlashCall& call);
+
+}  // namespace at::cuda
