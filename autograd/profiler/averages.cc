@@ -74,7 +74,8 @@ struct Column {
 };
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
@@ -91,7 +92,8 @@ std::string shapes_text(const std::vector<std::vector<int64_t>>& shapes) {
 }  // namespace
 
 const FunctionEventAvg* KeyAverages::find(const std::string& key) const {
-  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const FunctionEventAvg& row) { return row.key == key; });
+  const auto found =
+      std::find_if(rows_.begin(), rows_.end(), [&](const FunctionEventAvg& row) { return row.key == key; });
   return found == rows_.end() ? nullptr : &*found;
 }
 
@@ -103,7 +105,8 @@ double KeyAverages::self_cpu_time_total() const {
 
 double KeyAverages::self_device_time_total() const {
   double sum = 0;
-  for (const FunctionEventAvg& row : rows_) sum += row.device_type == c10::DeviceType::CPU ? 0 : row.self_device_time_total;
+  for (const FunctionEventAvg& row : rows_)
+    sum += row.device_type == c10::DeviceType::CPU ? 0 : row.self_device_time_total;
   return sum;
 }
 
@@ -123,7 +126,8 @@ std::string KeyAverages::table(const std::string& sort_by, int64_t row_limit, si
   std::vector<Column> columns{
       {"Name",
        [&](const FunctionEventAvg& row) {
-         return row.key.size() <= max_name_column_width ? row.key : row.key.substr(0, max_name_column_width - 3) + "...";
+         return row.key.size() <= max_name_column_width ? row.key
+                                                        : row.key.substr(0, max_name_column_width - 3) + "...";
        }},
       {"Self CPU %", [&](const FunctionEventAvg& row) { return percent_text(row.self_cpu_time_total, cpu); }},
       {"Self CPU", [](const FunctionEventAvg& row) { return time_text(row.self_cpu_time_total); }},
@@ -132,9 +136,10 @@ std::string KeyAverages::table(const std::string& sort_by, int64_t row_limit, si
       {"CPU time avg", [](const FunctionEventAvg& row) { return time_text(row.cpu_time()); }},
   };
   if (with_device) {
-    columns.push_back({"Self " + on, [](const FunctionEventAvg& row) { return time_text(row.self_device_time_total); }});
     columns.push_back(
-        {"Self " + on + " %", [&](const FunctionEventAvg& row) { return percent_text(row.self_device_time_total, device); }});
+        {"Self " + on, [](const FunctionEventAvg& row) { return time_text(row.self_device_time_total); }});
+    columns.push_back({"Self " + on + " %",
+                       [&](const FunctionEventAvg& row) { return percent_text(row.self_device_time_total, device); }});
     columns.push_back({on + " total", [](const FunctionEventAvg& row) { return time_text(row.device_time_total); }});
     columns.push_back({on + " time avg", [](const FunctionEventAvg& row) { return time_text(row.device_time()); }});
   }
@@ -159,7 +164,8 @@ std::string KeyAverages::table(const std::string& sort_by, int64_t row_limit, si
   rule += "\n";
   std::string text = rule;
   for (size_t n = 0; n < lines.size(); ++n) {
-    for (size_t i = 0; i < lines[n].size(); ++i) text += std::string(widths[i] - lines[n][i].size(), ' ') + lines[n][i] + "  ";
+    for (size_t i = 0; i < lines[n].size(); ++i)
+      text += std::string(widths[i] - lines[n][i].size(), ' ') + lines[n][i] + "  ";
     text += "\n";
     if (n == 0) text += rule;
   }

@@ -48,9 +48,10 @@ class KeyAverages {
   double self_cpu_time_total() const;
   double self_device_time_total() const;
 
-  /// The rows as text, the largest first by `sort_by`: "count", or "cpu_time", "cpu_time_total", "self_cpu_time_total" and the same
-  /// with device, cuda, xpu or privateuseone for cpu; as they are where it is empty. ValueError for anything else. At most `row_limit`
-  /// rows (-1: all), names of at most `max_name_column_width` characters. Columns of a device stand only where something ran on one.
+  /// The rows as text, the largest first by `sort_by`: "count", or "cpu_time", "cpu_time_total", "self_cpu_time_total"
+  /// and the same with device, cuda, xpu or privateuseone for cpu; as they are where it is empty. ValueError for
+  /// anything else. At most `row_limit` rows (-1: all), names of at most `max_name_column_width` characters. Columns of
+  /// a device stand only where something ran on one.
   std::string table(const std::string& sort_by = "", int64_t row_limit = 100, size_t max_name_column_width = 55) const;
 
  private:

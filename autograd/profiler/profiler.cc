@@ -32,12 +32,18 @@ std::atomic<uint64_t> g_next_range{1};
 
 std::optional<c10::DeviceType> device_type_of(ActivityType activity) {
   switch (activity) {
-    case ActivityType::CPU: return std::nullopt;
-    case ActivityType::XPU: return c10::kXPU;
-    case ActivityType::CUDA: return c10::kCUDA;
-    case ActivityType::HPU: return c10::kHPU;
-    case ActivityType::MTIA: return c10::kMTIA;
-    case ActivityType::PrivateUse1: return c10::kPrivateUse1;
+    case ActivityType::CPU:
+      return std::nullopt;
+    case ActivityType::XPU:
+      return c10::kXPU;
+    case ActivityType::CUDA:
+      return c10::kCUDA;
+    case ActivityType::HPU:
+      return c10::kHPU;
+    case ActivityType::MTIA:
+      return c10::kMTIA;
+    case ActivityType::PrivateUse1:
+      return c10::kPrivateUse1;
   }
   TORCH_CHECK_VALUE(false, "there is no ActivityType ", static_cast<int>(activity));
 }
@@ -105,7 +111,8 @@ class Recorder final : public c10::intrusive_ptr_target {
         if (!type) continue;
         c10::DeviceActivitySource* const source = c10::device_activity_source(*type);
         if (source == nullptr) {
-          TORCH_WARN("the profiler was asked for the work of ", *type, " devices, and no library of them is linked that tells it");
+          TORCH_WARN("the profiler was asked for the work of ", *type,
+                     " devices, and no library of them is linked that tells it");
         } else if (source->start()) {
           sources_.push_back(source);
         }
@@ -169,7 +176,8 @@ class Recorder final : public c10::intrusive_ptr_target {
     return event;
   }
 
-  // The program's ranges as they show on streams: from the first to the last piece of work that was asked for within them.
+  // The program's ranges as they show on streams: from the first to the last piece of work that was asked for within
+  // them.
   static void add_annotations(const std::vector<c10::DeviceActivity>& activities, std::vector<KinetoEvent>& events) {
     std::unordered_map<uint64_t, size_t> ranges;
     for (size_t i = 0; i < events.size(); ++i) ranges.emplace(events[i].correlation_, i);
@@ -211,14 +219,15 @@ class Recorder final : public c10::intrusive_ptr_target {
 
 namespace {
 
-at::impl::ThreadLocalPart::Value carried_recorder() { return Recorder::current(); }
+at::impl::ThreadLocalPart::Value carried_recorder() {
+  return Recorder::current();
+}
 
 void set_carried_recorder(const at::impl::ThreadLocalPart::Value& value) {
   Recorder::current() = Recorder::Ptr::reclaim_copy(static_cast<Recorder*>(value.get()));
 }
 
-[[maybe_unused]] const bool registered =
-    at::impl::register_thread_local_part({carried_recorder, set_carried_recorder});
+[[maybe_unused]] const bool registered = at::impl::register_thread_local_part({carried_recorder, set_carried_recorder});
 
 }  // namespace
 
@@ -228,12 +237,18 @@ const char* KinetoEvent::category() const {
     return scope_ == at::RecordScope::USER_SCOPE ? "user_annotation" : "cpu_op";
   }
   switch (activity()) {
-    case c10::ActivityKind::kKernel: return "kernel";
-    case c10::ActivityKind::kCopy: return "gpu_memcpy";
-    case c10::ActivityKind::kSet: return "gpu_memset";
-    case c10::ActivityKind::kWait: return "cuda_sync";
-    case c10::ActivityKind::kCall: return "cuda_runtime";
-    case c10::ActivityKind::kOverhead: return "overhead";
+    case c10::ActivityKind::kKernel:
+      return "kernel";
+    case c10::ActivityKind::kCopy:
+      return "gpu_memcpy";
+    case c10::ActivityKind::kSet:
+      return "gpu_memset";
+    case c10::ActivityKind::kWait:
+      return "cuda_sync";
+    case c10::ActivityKind::kCall:
+      return "cuda_runtime";
+    case c10::ActivityKind::kOverhead:
+      return "overhead";
   }
   return "";
 }
@@ -255,16 +270,16 @@ void prepareProfiler(const ProfilerConfig& config, const std::set<ActivityType>&
       "the profiler does not support profile_memory, with_stack, with_flops and with_modules");
 }
 
-void enableProfiler(
-    const ProfilerConfig& config, const std::set<ActivityType>& activities, const std::set<at::RecordScope>& scopes) {
+void enableProfiler(const ProfilerConfig& config, const std::set<ActivityType>& activities,
+                    const std::set<at::RecordScope>& scopes) {
   prepareProfiler(config, activities);
   TORCH_CHECK(!Recorder::current(), "Profiler is already enabled on this thread");
   auto recorder = c10::make_intrusive<Recorder>();
   recorder->start_sources(activities);
-  recorder->handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(&Recorder::begin, &Recorder::end)
-          .needsInputs(config.report_input_shapes)
-          .scopes(std::vector<at::RecordScope>(scopes.begin(), scopes.end())));
+  recorder->handle =
+      at::addThreadLocalCallback(at::RecordFunctionCallback(&Recorder::begin, &Recorder::end)
+                                     .needsInputs(config.report_input_shapes)
+                                     .scopes(std::vector<at::RecordScope>(scopes.begin(), scopes.end())));
   Recorder::current() = std::move(recorder);
 }
 
@@ -275,7 +290,9 @@ std::unique_ptr<ProfilerResult> disableProfiler() {
   return std::make_unique<ProfilerResult>(recorder->start_ns, recorder->finish());
 }
 
-bool isProfilerEnabledInThread() { return static_cast<bool>(Recorder::current()); }
+bool isProfilerEnabledInThread() {
+  return static_cast<bool>(Recorder::current());
+}
 
 RecordProfile::RecordProfile(std::ostream& out) : out_(&out) {
   enableProfiler(ProfilerConfig(ProfilerState::CPU), {ActivityType::CPU});

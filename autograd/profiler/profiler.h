@@ -13,8 +13,8 @@
 #include "c10/core/device.h"
 #include "c10/core/device_activity.h"
 
-/// Times the operators that a thread calls, the nodes of its backward passes and the ranges it marks, in all threads that work
-/// for it with its at::ThreadLocalState, and what devices do meanwhile.
+/// Times the operators that a thread calls, the nodes of its backward passes and the ranges it marks, in all threads
+/// that work for it with its at::ThreadLocalState, and what devices do meanwhile.
 ///
 ///   {
 ///     torch::autograd::profiler::RecordProfile profile("step.json");   // for chrome://tracing and the like
@@ -22,8 +22,8 @@
 ///     loss.backward();
 ///   }
 ///
-/// The time of an operator is that of the call: on a device whose work is queued, the queueing. With ActivityType::CUDA the result
-/// also has the device's work, with its times, and the operators that asked for it:
+/// The time of an operator is that of the call: on a device whose work is queued, the queueing. With ActivityType::CUDA
+/// the result also has the device's work, with its times, and the operators that asked for it:
 ///
 ///   enableProfiler(ProfilerConfig(ProfilerState::KINETO), {ActivityType::CPU, ActivityType::CUDA});
 ///   ...
@@ -38,13 +38,8 @@ enum class ProfilerState { Disabled = 0, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINE
 enum class ActivityType { CPU = 0, XPU, CUDA, HPU, MTIA, PrivateUse1 };
 
 struct ProfilerConfig {
-  explicit ProfilerConfig(
-      ProfilerState state,
-      bool report_input_shapes = false,
-      bool profile_memory = false,
-      bool with_stack = false,
-      bool with_flops = false,
-      bool with_modules = false)
+  explicit ProfilerConfig(ProfilerState state, bool report_input_shapes = false, bool profile_memory = false,
+                          bool with_stack = false, bool with_flops = false, bool with_modules = false)
       : state(state),
         report_input_shapes(report_input_shapes),
         profile_memory(profile_memory),
@@ -63,7 +58,8 @@ struct ProfilerConfig {
 /// A range that began and ended while the profiler was on, or what a device did then.
 class KinetoEvent {
  public:
-  /// "aten::mul", "MulBackward0", or what the program called its range; a kernel's name, "Memcpy HtoD (Pinned -> Device)".
+  /// "aten::mul", "MulBackward0", or what the program called its range; a kernel's name, "Memcpy HtoD (Pinned ->
+  /// Device)".
   const std::string& name() const { return name_; }
   /// Nanoseconds of the steady clock.
   uint64_t startNs() const { return start_ns_; }
@@ -88,13 +84,13 @@ class KinetoEvent {
   int64_t deviceResourceId() const { return resource_; }
   /// A range's own number. A call of a device's runtime and what it caused have one number, too.
   uint64_t correlationId() const { return correlation_; }
-  /// Of calls and the work of devices: the number of the innermost range in which the call was made; of ranges that around it, in
-  /// the same thread. 0 for none.
+  /// Of calls and the work of devices: the number of the innermost range in which the call was made; of ranges that
+  /// around it, in the same thread. 0 for none.
   uint64_t linkedCorrelationId() const { return linked_; }
   /// Of copies and fills.
   uint64_t nBytes() const { return bytes_; }
-  /// Traces' word for what it is: "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_sync",
-  /// "overhead", and "gpu_user_annotation" for the span of the work that a range of the program asked for.
+  /// Traces' word for what it is: "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime",
+  /// "cuda_sync", "overhead", and "gpu_user_annotation" for the span of the work that a range of the program asked for.
   const char* category() const;
   bool is_range() const { return activity_ < 0; }
   /// Of what is no range.
@@ -127,10 +123,11 @@ class ProfilerResult {
   ProfilerResult(uint64_t start_ns, std::vector<KinetoEvent> events);
   uint64_t trace_start_ns() const { return start_ns_; }
   const std::vector<KinetoEvent>& events() const { return events_; }
-  /// Sums by name, and by the sizes of arguments where asked for. What waits, and what measuring cost, is not among them.
+  /// Sums by name, and by the sizes of arguments where asked for. What waits, and what measuring cost, is not among
+  /// them.
   KeyAverages key_averages(bool group_by_input_shape = false) const;
-  /// Writes the events as JSON in Chrome's trace format: the program's threads, each device's streams, and arrows from calls to what
-  /// they caused. Throws Error where the file cannot be written.
+  /// Writes the events as JSON in Chrome's trace format: the program's threads, each device's streams, and arrows from
+  /// calls to what they caused. Throws Error where the file cannot be written.
   void save(const std::string& path) const;
   void write(std::ostream& out) const;
 
@@ -141,12 +138,13 @@ class ProfilerResult {
 
 /// Has nothing to prepare; throws as enableProfiler.
 void prepareProfiler(const ProfilerConfig& config, const std::set<ActivityType>& activities);
-/// Begins to time ranges of `scopes` (all, where that is empty), and the work of the devices that `activities` names; ranges stay out
-/// of the result where it names devices only. A type of devices that no library brings, or whose tools are missing, is a warning.
-/// Throws NotImplementedError for states other than CPU and KINETO, and for profile_memory, with_stack, with_flops and with_modules;
-/// Error where this thread's profiler is on, or another thread's with the same devices.
-void enableProfiler(
-    const ProfilerConfig& config, const std::set<ActivityType>& activities, const std::set<at::RecordScope>& scopes = {});
+/// Begins to time ranges of `scopes` (all, where that is empty), and the work of the devices that `activities` names;
+/// ranges stay out of the result where it names devices only. A type of devices that no library brings, or whose tools
+/// are missing, is a warning. Throws NotImplementedError for states other than CPU and KINETO, and for profile_memory,
+/// with_stack, with_flops and with_modules; Error where this thread's profiler is on, or another thread's with the same
+/// devices.
+void enableProfiler(const ProfilerConfig& config, const std::set<ActivityType>& activities,
+                    const std::set<at::RecordScope>& scopes = {});
 /// Ends it, in the thread that began it, and waits for the devices. Throws Error where it is not on.
 std::unique_ptr<ProfilerResult> disableProfiler();
 bool isProfilerEnabledInThread();

@@ -48,7 +48,9 @@ void write_shapes(std::ostream& out, const std::vector<std::vector<int64_t>>& sh
   out << ']';
 }
 
-bool is_on_cpu(const KinetoEvent& event) { return event.deviceType() == c10::DeviceType::CPU; }
+bool is_on_cpu(const KinetoEvent& event) {
+  return event.deviceType() == c10::DeviceType::CPU;
+}
 bool is_device_work(const KinetoEvent& event) {
   return !event.is_range() && !is_on_cpu(event) && event.activity() != c10::ActivityKind::kWait;
 }
@@ -99,7 +101,8 @@ class Writer {
     } else {
       if (event.linkedCorrelationId() != 0) out_ << "\"External id\": " << event.linkedCorrelationId() << ", ";
       out_ << "\"correlation\": " << event.correlationId();
-      if (!is_on_cpu(event)) out_ << ", \"device\": " << event.deviceIndex() << ", \"stream\": " << event.deviceResourceId();
+      if (!is_on_cpu(event))
+        out_ << ", \"device\": " << event.deviceIndex() << ", \"stream\": " << event.deviceResourceId();
       if (event.nBytes() != 0) out_ << ", \"bytes\": " << event.nBytes();
       for (const auto& [name, value] : event.details()) {
         out_ << ", ";
@@ -124,7 +127,8 @@ class Writer {
   void write_arrows(const std::vector<KinetoEvent>& events) {
     std::unordered_map<uint64_t, const KinetoEvent*> calls;
     for (const KinetoEvent& event : events) {
-      if (!event.is_range() && event.activity() == c10::ActivityKind::kCall) calls.emplace(event.correlationId(), &event);
+      if (!event.is_range() && event.activity() == c10::ActivityKind::kCall)
+        calls.emplace(event.correlationId(), &event);
     }
     std::set<uint64_t> begun;
     for (const KinetoEvent& event : events) {
@@ -152,7 +156,9 @@ class Writer {
       const c10::Device device(event.deviceType(), static_cast<c10::DeviceIndex>(event.deviceIndex()));
       const std::string number = std::to_string(event.deviceResourceId());
       if (processes.insert(process(event)).second) {
-        const std::string label = on_cpu ? "CPU" : device.is_cuda() ? "GPU " + std::to_string(event.deviceIndex()) : device.str();
+        const std::string label = on_cpu             ? "CPU"
+                                  : device.is_cuda() ? "GPU " + std::to_string(event.deviceIndex())
+                                                     : device.str();
         write_name("process_name", process(event), 0, on_cpu ? "program" : label);
         write_name("process_labels", process(event), 0, label);
       }
@@ -170,7 +176,9 @@ class Writer {
 
 }  // namespace
 
-void ProfilerResult::write(std::ostream& out) const { Writer(out, start_ns_).write(events_); }
+void ProfilerResult::write(std::ostream& out) const {
+  Writer(out, start_ns_).write(events_);
+}
 
 void ProfilerResult::save(const std::string& path) const {
   std::ofstream file(path);

@@ -15,6 +15,8 @@ void register_device_activity_source(DeviceType type, DeviceActivitySource* sour
   g_sources.at(static_cast<size_t>(type)).store(source);
 }
 
-DeviceActivitySource* device_activity_source(DeviceType type) { return g_sources.at(static_cast<size_t>(type)).load(); }
+DeviceActivitySource* device_activity_source(DeviceType type) {
+  return g_sources.at(static_cast<size_t>(type)).load();
+}
 
 }  // namespace c10

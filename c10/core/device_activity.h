@@ -1,4 +1,5 @@
-// What devices do while a profile is taken. A backend registers a source; the profiler asks it by the type of its devices.
+// What devices do while a profile is taken. A backend registers a source; the profiler asks it by the type of its
+// devices.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +44,11 @@ struct DeviceActivity {
 class DeviceActivitySource {
  public:
   virtual ~DeviceActivitySource() = default;
-  /// Begins to collect. Where that is impossible it warns, saying why, and returns false. Throws Error where it collects already.
+  /// Begins to collect. Where that is impossible it warns, saying why, and returns false. Throws Error where it
+  /// collects already.
   virtual bool start() = 0;
-  /// Opens a range in the calling thread, around calls that belong to it, and closes it: the innermost open range is a call's.
-  /// Numbers are positive and used once a process.
+  /// Opens a range in the calling thread, around calls that belong to it, and closes it: the innermost open range is a
+  /// call's. Numbers are positive and used once a process.
   virtual void push_range(uint64_t range) noexcept = 0;
   virtual void pop_range(uint64_t range) noexcept = 0;
   /// Waits for the devices, ends and returns what was collected, in any order. What went wrong is a warning.

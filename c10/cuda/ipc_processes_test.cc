@@ -192,7 +192,8 @@ TEST_P(IpcProcesses, ManyPiecesOfOneAllocationAreOpenedOnce) {
   Process receiver(GetParam(), [&] {
     std::vector<DataPtr> all;
     for (int i = 0; i < kPieces; ++i) all.push_back(ipc::receive(there.get<ipc::MemoryHandle>()));
-    for (int i = 0; i < kPieces; ++i) EXPECT_TRUE(all_are(all[static_cast<size_t>(i)].get(), static_cast<float>(i))) << i;
+    for (int i = 0; i < kPieces; ++i)
+      EXPECT_TRUE(all_are(all[static_cast<size_t>(i)].get(), static_cast<float>(i))) << i;
 #ifdef KD_CUDA_ON_HOST
     EXPECT_EQ(cuda_standin::live().mappings, 1u) << "pieces of 12,000 bytes lie in one segment";
 #endif

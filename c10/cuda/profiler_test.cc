@@ -26,7 +26,9 @@ namespace {
 using c10::testing::message_of;
 using testing::in_all_orders;
 
-DeviceActivitySource& source() { return *device_activity_source(kCUDA); }
+DeviceActivitySource& source() {
+  return *device_activity_source(kCUDA);
+}
 
 uint64_t now_ns() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -320,7 +322,8 @@ TEST(Profiler, BuffersComeBackInAnyOrderAndMayRunOut) {
     const size_t kept = of_kind(source().stop(), ActivityKind::kKernel).size();
     EXPECT_LT(kept, 40u);
     ASSERT_EQ(warnings.texts.size(), 1u);
-    EXPECT_NE(warnings.texts[0].find("records were dropped, as no buffer was left"), std::string::npos) << warnings.texts[0];
+    EXPECT_NE(warnings.texts[0].find("records were dropped, as no buffer was left"), std::string::npos)
+        << warnings.texts[0];
 #endif
   });
 }
@@ -352,14 +355,19 @@ TEST(Profiler, EachCallOfCuptiFails) {
           return;
         } else {
           ASSERT_EQ(warnings.texts.size(), 1u) << cupti_standin::failed_call();
-          EXPECT_NE(warnings.texts[0].find(cupti_standin::failed_call() + " failed: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
-                    std::string::npos) << warnings.texts[0];
+          EXPECT_NE(
+              warnings.texts[0].find(cupti_standin::failed_call() + " failed: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
+              std::string::npos)
+              << warnings.texts[0];
         }
       }
       // What could not be disabled or flushed is made good by the next profile.
       const testing::Warnings warnings;
       ASSERT_TRUE(source().start());
-      { const Floats floats(64); floats.add(); }
+      {
+        const Floats floats(64);
+        floats.add();
+      }
       EXPECT_EQ(of_kind(source().stop(), ActivityKind::kKernel).size(), 1u);
       EXPECT_TRUE(warnings.texts.empty());
       EXPECT_EQ(cupti_standin::misuse(), "");

@@ -32,7 +32,9 @@ using namespace torch::autograd::profiler;
 
 const at::TensorOptions kOnDevice = at::TensorOptions().device(at::kCUDA).dtype(at::kFloat);
 
-void begin() { enableProfiler(ProfilerConfig(ProfilerState::KINETO), {ActivityType::CPU, ActivityType::CUDA}); }
+void begin() {
+  enableProfiler(ProfilerConfig(ProfilerState::KINETO), {ActivityType::CPU, ActivityType::CUDA});
+}
 
 std::map<uint64_t, const KinetoEvent*> ranges_of(const ProfilerResult& result) {
   std::map<uint64_t, const KinetoEvent*> ranges;
@@ -110,7 +112,8 @@ TEST(CudaProfile, FollowsBackwardThreads) {
       ASSERT_TRUE(ranges.contains(kernel->linkedCorrelationId())) << kernel->name();
       const KinetoEvent* range = ranges.at(kernel->linkedCorrelationId());
       elsewhere += range->startThreadId() != here;
-      for (; range != nullptr; range = ranges.contains(range->linkedCorrelationId()) ? ranges.at(range->linkedCorrelationId()) : nullptr) {
+      for (; range != nullptr;
+           range = ranges.contains(range->linkedCorrelationId()) ? ranges.at(range->linkedCorrelationId()) : nullptr) {
         if (range->scope() == static_cast<uint8_t>(at::RecordScope::BACKWARD_FUNCTION)) nodes.insert(range->name());
       }
     }
@@ -156,7 +159,8 @@ TEST(CudaProfile, StreamsAndGraphsAndTheTrace) {
     for (const KinetoEvent* kernel : of_kind(*result, c10::ActivityKind::kKernel)) {
       resources.insert(kernel->deviceResourceId());
       const auto& details = kernel->details();
-      const bool in_graph = std::any_of(details.begin(), details.end(), [](const auto& d) { return d.first == "graph node id"; });
+      const bool in_graph =
+          std::any_of(details.begin(), details.end(), [](const auto& d) { return d.first == "graph node id"; });
       const std::string owner = ranges.at(kernel->linkedCorrelationId())->name();
       EXPECT_EQ(owner, in_graph ? "replay" : "aten::exp");
       if (in_graph) ++replays[kernel->linkedCorrelationId()];
@@ -184,7 +188,8 @@ TEST(CudaProfile, StreamsAndGraphsAndTheTrace) {
     }
     EXPECT_EQ(annotations, 2u);
     EXPECT_EQ(kernels.size(), 7u);
-    EXPECT_TRUE(std::includes(ended.begin(), ended.end(), kernels.begin(), kernels.end())) << "every kernel has its arrow";
+    EXPECT_TRUE(std::includes(ended.begin(), ended.end(), kernels.begin(), kernels.end()))
+        << "every kernel has its arrow";
     for (const int id : ended) EXPECT_EQ(begun.count(id), 1u);
   });
 }

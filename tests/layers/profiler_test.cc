@@ -145,12 +145,14 @@ struct FakeSource final : c10::DeviceActivitySource {
   }
 
   // A call of 1 us in this thread that makes the device work for `us` microseconds, 5 us later.
-  void work(const std::string& name, uint64_t us, int64_t stream = 7, c10::ActivityKind kind = c10::ActivityKind::kKernel) {
+  void work(const std::string& name, uint64_t us, int64_t stream = 7,
+            c10::ActivityKind kind = c10::ActivityKind::kKernel) {
     const std::lock_guard lock(mutex);
     const std::vector<uint64_t>& ranges = open[std::this_thread::get_id()];
     const uint64_t range = ranges.empty() ? 0 : ranges.back(), correlation = ++last;
-    const auto now = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-        std::chrono::steady_clock::now().time_since_epoch()).count());
+    const auto now = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
     c10::DeviceActivity call;
     call.kind = c10::ActivityKind::kCall;
     call.name = "launch";
@@ -227,15 +229,17 @@ TEST_F(DeviceProfile, CountsWorkToTheRangesThatAskedForIt) {
   const KinetoEvent* inner = find(*result, "inner");
   EXPECT_EQ(inner->linkedCorrelationId(), find(*result, "outer")->correlationId());
   for (const KinetoEvent& event : result->events()) {
-    if (event.name() == "launch") EXPECT_EQ(event.startThreadId() != at::RecordFunction::currentThreadId(),
-                                            event.linkedCorrelationId() == find(*result, "elsewhere")->correlationId());
+    if (event.name() == "launch")
+      EXPECT_EQ(event.startThreadId() != at::RecordFunction::currentThreadId(),
+                event.linkedCorrelationId() == find(*result, "elsewhere")->correlationId());
   }
 
   const KeyAverages averages = result->key_averages();
   const FunctionEventAvg *outer_row = averages.find("outer"), *inner_row = averages.find("inner"),
                          *elsewhere = averages.find("elsewhere"), *kernel = averages.find("first"),
                          *calls = averages.find("launch");
-  ASSERT_TRUE(outer_row != nullptr && inner_row != nullptr && elsewhere != nullptr && kernel != nullptr && calls != nullptr);
+  ASSERT_TRUE(outer_row != nullptr && inner_row != nullptr && elsewhere != nullptr && kernel != nullptr &&
+              calls != nullptr);
   EXPECT_DOUBLE_EQ(outer_row->self_device_time_total, 10);
   EXPECT_DOUBLE_EQ(outer_row->device_time_total, 35);
   EXPECT_DOUBLE_EQ(inner_row->self_cuda_time_total(), 25);
@@ -356,7 +360,8 @@ TEST(Profiler, GroupsByShapesWhereAskedFor) {
   const auto result = disableProfiler();
   EXPECT_EQ(result->key_averages().find("aten::exp")->count, 3);
   const KeyAverages averages = result->key_averages(/*group_by_input_shape=*/true);
-  const auto rows = std::count_if(averages.begin(), averages.end(), [](const auto& row) { return row.key == "aten::exp"; });
+  const auto rows =
+      std::count_if(averages.begin(), averages.end(), [](const auto& row) { return row.key == "aten::exp"; });
   EXPECT_EQ(rows, 2);
   EXPECT_NE(averages.table("count", -1).find("[[3, 4]]"), std::string::npos) << averages.table();
 }

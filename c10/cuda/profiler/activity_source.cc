@@ -32,18 +32,24 @@ namespace {
 constexpr CUpti_ExternalCorrelationKind kOurs = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 
 // What threads ask for, and what devices do. The second outlives the first by the work that is still queued.
-constexpr CUpti_ActivityKind kCalls[] = {
-    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
-    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
-constexpr CUpti_ActivityKind kWork[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_OVERHEAD};
+constexpr CUpti_ActivityKind kCalls[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_RUNTIME,
+                                         CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION};
+constexpr CUpti_ActivityKind kWork[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                        CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+                                        CUPTI_ACTIVITY_KIND_OVERHEAD};
 
 // Calls that ask, and would drown the others.
-constexpr std::string_view kIgnoredCalls[] = {
-    "cudaGetDevice",        "cudaSetDevice",           "cudaGetDeviceCount",         "cudaGetLastError",
-    "cudaPeekAtLastError",  "cudaStreamIsCapturing",   "cudaStreamGetCaptureInfo",   "cudaPointerGetAttributes",
-    "cudaFuncGetAttributes", "cudaDeviceGetAttribute", "cudaThreadExchangeStreamCaptureMode"};
+constexpr std::string_view kIgnoredCalls[] = {"cudaGetDevice",
+                                              "cudaSetDevice",
+                                              "cudaGetDeviceCount",
+                                              "cudaGetLastError",
+                                              "cudaPeekAtLastError",
+                                              "cudaStreamIsCapturing",
+                                              "cudaStreamGetCaptureInfo",
+                                              "cudaPointerGetAttributes",
+                                              "cudaFuncGetAttributes",
+                                              "cudaDeviceGetAttribute",
+                                              "cudaThreadExchangeStreamCaptureMode"};
 
 uint64_t steady_ns() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -123,8 +129,12 @@ void CUPTIAPI take_back(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t val
   all.bytes -= back.size;
 }
 
-std::string number(uint64_t value) { return std::to_string(value); }
-std::string triple(int64_t x, int64_t y, int64_t z) { return c10::str("[", x, ", ", y, ", ", z, "]"); }
+std::string number(uint64_t value) {
+  return std::to_string(value);
+}
+std::string triple(int64_t x, int64_t y, int64_t z) {
+  return c10::str("[", x, ", ", y, ", ", z, "]");
+}
 
 std::string kernel_name(const char* name) {
   if (name == nullptr) return "kernel";
@@ -137,54 +147,87 @@ std::string kernel_name(const char* name) {
 
 const char* memory_name(uint8_t kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE: return "Pageable";
-    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED: return "Pinned";
-    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE: return "Device";
-    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY: return "Array";
-    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED: return "Managed";
-    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC: return "Device Static";
-    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC: return "Managed Static";
-    default: return "Unknown";
+    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
+      return "Pageable";
+    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
+      return "Pinned";
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
+      return "Device";
+    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY:
+      return "Array";
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED:
+      return "Managed";
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
+      return "Device Static";
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC:
+      return "Managed Static";
+    default:
+      return "Unknown";
   }
 }
 
 const char* copy_name(uint8_t kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD: return "HtoD";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH: return "DtoH";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA: return "HtoA";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH: return "AtoH";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA: return "AtoA";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD: return "AtoD";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA: return "DtoA";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD: return "DtoD";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH: return "HtoH";
-    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP: return "PtoP";
-    default: return "";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+      return "HtoD";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+      return "DtoH";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
+      return "HtoA";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
+      return "AtoH";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA:
+      return "AtoA";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD:
+      return "AtoD";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA:
+      return "DtoA";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
+      return "DtoD";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
+      return "HtoH";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+      return "PtoP";
+    default:
+      return "";
   }
 }
 
 const char* wait_name(CUpti_ActivitySynchronizationType type) {
   switch (type) {
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE: return "Event Sync";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT: return "Stream Wait Event";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE: return "Stream Sync";
-    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE: return "Context Sync";
-    default: return "Sync";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE:
+      return "Event Sync";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT:
+      return "Stream Wait Event";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE:
+      return "Stream Sync";
+    case CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE:
+      return "Context Sync";
+    default:
+      return "Sync";
   }
 }
 
 const char* overhead_name(CUpti_ActivityOverheadKind kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER: return "Driver Compiler";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH: return "Buffer Flush";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION: return "Instrumentation";
-    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE: return "Resource";
-    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING: return "Runtime Triggered Module Loading";
-    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING: return "Lazy Function Loading";
-    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL: return "Command Buffer Full";
-    case CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST: return "Activity Buffer Request";
-    default: return "Overhead";
+    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
+      return "Driver Compiler";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH:
+      return "Buffer Flush";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION:
+      return "Instrumentation";
+    case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE:
+      return "Resource";
+    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
+      return "Runtime Triggered Module Loading";
+    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
+      return "Lazy Function Loading";
+    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
+      return "Command Buffer Full";
+    case CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST:
+      return "Activity Buffer Request";
+    default:
+      return "Overhead";
   }
 }
 
@@ -204,8 +247,8 @@ class Reader {
     }
   }
 
-  // Calls and work in no order, each with its range. Of the driver's functions, those that no function of the runtime stands before
-  // and that caused something.
+  // Calls and work in no order, each with its range. Of the driver's functions, those that no function of the runtime
+  // stands before and that caused something.
   std::vector<DeviceActivity> finish() {
     std::unordered_set<uint64_t> caused;
     // Waits know their stream's context and not the device; work of that context does.
@@ -218,7 +261,8 @@ class Reader {
       if (one.kind != ActivityKind::kCall && one.kind != ActivityKind::kOverhead) caused.insert(one.correlation);
     }
     for (DeviceActivity& call : driver_calls_) {
-      if (caused.contains(call.correlation) && !runtime_calls_.contains(call.correlation)) found_.push_back(std::move(call));
+      if (caused.contains(call.correlation) && !runtime_calls_.contains(call.correlation))
+        found_.push_back(std::move(call));
     }
     for (DeviceActivity& one : found_) {
       const auto range = ranges_.find(one.correlation);
@@ -242,8 +286,12 @@ class Reader {
         add_call(reinterpret_cast<const CUpti_ActivityAPI&>(record), CUPTI_CB_DOMAIN_DRIVER_API);
         break;
       case CUPTI_ACTIVITY_KIND_KERNEL:
-      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: add_kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(record)); break;
-      case CUPTI_ACTIVITY_KIND_MEMCPY: add_copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record)); break;
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        add_kernel(reinterpret_cast<const CUpti_ActivityKernel10&>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_MEMCPY:
+        add_copy(reinterpret_cast<const CUpti_ActivityMemcpy6&>(record));
+        break;
       case CUPTI_ACTIVITY_KIND_MEMCPY2: {
         const auto& copy = reinterpret_cast<const CUpti_ActivityMemcpyPtoP4&>(record);
         if (DeviceActivity* made = add_copy(copy)) {
@@ -252,10 +300,17 @@ class Reader {
         }
         break;
       }
-      case CUPTI_ACTIVITY_KIND_MEMSET: add_set(reinterpret_cast<const CUpti_ActivityMemset4&>(record)); break;
-      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: add_wait(reinterpret_cast<const CUpti_ActivitySynchronization2&>(record)); break;
-      case CUPTI_ACTIVITY_KIND_OVERHEAD: add_overhead(reinterpret_cast<const CUpti_ActivityOverhead3&>(record)); break;
-      default: break;
+      case CUPTI_ACTIVITY_KIND_MEMSET:
+        add_set(reinterpret_cast<const CUpti_ActivityMemset4&>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        add_wait(reinterpret_cast<const CUpti_ActivitySynchronization2&>(record));
+        break;
+      case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        add_overhead(reinterpret_cast<const CUpti_ActivityOverhead3&>(record));
+        break;
+      default:
+        break;
     }
   }
 
@@ -291,20 +346,20 @@ class Reader {
     made->details.emplace_back("grid", triple(kernel.gridX, kernel.gridY, kernel.gridZ));
     made->details.emplace_back("block", triple(kernel.blockX, kernel.blockY, kernel.blockZ));
     made->details.emplace_back("registers per thread", number(kernel.registersPerThread));
-    made->details.emplace_back(
-        "shared memory", std::to_string(int64_t{kernel.staticSharedMemory} + kernel.dynamicSharedMemory));
+    made->details.emplace_back("shared memory",
+                               std::to_string(int64_t{kernel.staticSharedMemory} + kernel.dynamicSharedMemory));
   }
 
   template <class Record>
   DeviceActivity* add_copy(const Record& copy) {
-    const std::string name = c10::str(
-        "Memcpy ", copy_name(copy.copyKind), " (", memory_name(copy.srcKind), " -> ", memory_name(copy.dstKind), ")");
+    const std::string name = c10::str("Memcpy ", copy_name(copy.copyKind), " (", memory_name(copy.srcKind), " -> ",
+                                      memory_name(copy.dstKind), ")");
     DeviceActivity* const made = add_work(ActivityKind::kCopy, name, copy);
     if (made == nullptr) return nullptr;
     made->bytes = copy.bytes;
     if (copy.end > copy.start) {
-      made->details.emplace_back(
-          "memory bandwidth (GB/s)", std::to_string(static_cast<double>(copy.bytes) / static_cast<double>(copy.end - copy.start)));
+      made->details.emplace_back("memory bandwidth (GB/s)", std::to_string(static_cast<double>(copy.bytes) /
+                                                                           static_cast<double>(copy.end - copy.start)));
     }
     return made;
   }
@@ -339,7 +394,8 @@ class Reader {
 
   void add_overhead(const CUpti_ActivityOverhead3& overhead) {
     if (overhead.start == 0 || overhead.end == 0) return;
-    DeviceActivity activity = made(ActivityKind::kOverhead, overhead_name(overhead.overheadKind), overhead.start, overhead.end);
+    DeviceActivity activity =
+        made(ActivityKind::kOverhead, overhead_name(overhead.overheadKind), overhead.start, overhead.end);
     activity.resource = overhead.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD ? overhead.objectId.pt.threadId : 0;
     activity.correlation = overhead.correlationId;
     found_.push_back(std::move(activity));
@@ -373,7 +429,8 @@ class Source final : public DeviceActivitySource {
  public:
   bool start() override {
     const std::lock_guard lock(mutex_);
-    TORCH_CHECK(cupti_ == nullptr, "the work of CUDA devices is being profiled already: one profile at a time can have it");
+    TORCH_CHECK(cupti_ == nullptr,
+                "the work of CUDA devices is being profiled already: one profile at a time can have it");
     std::string why;
     const Cupti* const cupti = load_cupti(why);
     if (cupti == nullptr) {
@@ -420,10 +477,12 @@ class Source final : public DeviceActivitySource {
     } catch (const std::bad_alloc&) {
       return;  // its calls count as those of the range around it
     }
-    if (cupti->cuptiActivityPushExternalCorrelationId(kOurs, range) == CUPTI_SUCCESS) t_ranges.push_back({cupti, range});
+    if (cupti->cuptiActivityPushExternalCorrelationId(kOurs, range) == CUPTI_SUCCESS)
+      t_ranges.push_back({cupti, range});
   }
 
-  // Also behind stop(), and of a range that was opened in another thread, which then stays there until one around it is closed.
+  // Also behind stop(), and of a range that was opened in another thread, which then stays there until one around it is
+  // closed.
   void pop_range(uint64_t range) noexcept override {
     const auto is_it = [&](const OpenRange& open) { return open.range == range; };
     if (std::none_of(t_ranges.begin(), t_ranges.end(), is_it)) return;

@@ -20,7 +20,8 @@ std::vector<std::string> places() {
   const std::string name = c10::str("libcupti.so.", CUPTI_API_VERSION / 10000);
   const char* root = std::getenv("CUDA_PATH");
   if (root == nullptr || *root == '\0') root = "/usr/local/cuda";
-  return {name, c10::str(root, "/lib64/", name), c10::str(root, "/extras/CUPTI/lib64/", name), c10::str(root, "/lib/", name)};
+  return {name, c10::str(root, "/lib64/", name), c10::str(root, "/extras/CUPTI/lib64/", name),
+          c10::str(root, "/lib/", name)};
 }
 
 struct Loaded {
@@ -44,13 +45,14 @@ Loaded load() {
   }
   if (library == nullptr) return loaded;
   loaded.why.clear();
-#define KD_CUPTI_FIND(function)                                                                            \
-  loaded.functions.function = reinterpret_cast<decltype(&::function)>(::dlsym(library, #function));         \
+#define KD_CUPTI_FIND(function)                                                                     \
+  loaded.functions.function = reinterpret_cast<decltype(&::function)>(::dlsym(library, #function)); \
   if (loaded.functions.function == nullptr && loaded.why.empty()) loaded.why = "libcupti has no " #function;
   KD_CUPTI_FUNCTIONS(KD_CUPTI_FIND)
 #undef KD_CUPTI_FIND
   uint32_t version = 0;
-  if (loaded.why.empty() && (loaded.functions.cuptiGetVersion(&version) != CUPTI_SUCCESS || version < CUPTI_API_VERSION)) {
+  if (loaded.why.empty() &&
+      (loaded.functions.cuptiGetVersion(&version) != CUPTI_SUCCESS || version < CUPTI_API_VERSION)) {
     // An older library's records are shorter.
     loaded.why = c10::str("libcupti is of version ", version, ", older than the headers' ", CUPTI_API_VERSION);
   }

@@ -1,5 +1,5 @@
-// CUPTI, the toolkit's library of profiles. It is loaded when the first profile begins that asks for CUDA devices: programs do not
-// link it, and run without it.
+// CUPTI, the toolkit's library of profiles. It is loaded when the first profile begins that asks for CUDA devices:
+// programs do not link it, and run without it.
 #pragma once
 
 #include <cupti.h>
@@ -30,8 +30,8 @@ struct Cupti {
 #undef KD_CUPTI_MEMBER
 };
 
-/// The functions that the program links, else those of libcupti.so of this toolkit's major version: where the loader finds it, then
-/// under CUDA_PATH (/usr/local/cuda). Null where there are none; `why` says so.
+/// The functions that the program links, else those of libcupti.so of this toolkit's major version: where the loader
+/// finds it, then under CUDA_PATH (/usr/local/cuda). Null where there are none; `why` says so.
 const Cupti* load_cupti(std::string& why);
 
 }  // namespace c10::cuda::profiler

@@ -69,7 +69,8 @@ uint32_t call_number(const std::string& name) {
 
 uint64_t cupti_time(uint64_t steady_ns) {
   const Options& o = state().options;
-  return steady_ns + static_cast<uint64_t>(o.clock_ahead_ns + static_cast<int64_t>(static_cast<double>(steady_ns) * o.clock_drift));
+  return steady_ns +
+         static_cast<uint64_t>(o.clock_ahead_ns + static_cast<int64_t>(static_cast<double>(steady_ns) * o.clock_drift));
 }
 
 void hand_back(const Buffer& buffer) {
@@ -143,14 +144,19 @@ void tell_overhead(CUpti_ActivityOverheadKind kind) {
 
 uint8_t memory_kind(Place place) {
   switch (place) {
-    case Place::kPageable: return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
-    case Place::kPinned: return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
-    case Place::kDevice: return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    case Place::kPageable:
+      return CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+    case Place::kPinned:
+      return CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+    case Place::kDevice:
+      return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
   }
   return CUPTI_ACTIVITY_MEMORY_KIND_UNKNOWN;
 }
 
-uint32_t context_of(int device) { return static_cast<uint32_t>(device) + 1; }
+uint32_t context_of(int device) {
+  return static_cast<uint32_t>(device) + 1;
+}
 
 class Teller final : public cuda_standin::Observer {
  public:
@@ -185,14 +191,26 @@ class Teller final : public cuda_standin::Observer {
     record.correlationId = static_cast<uint32_t>(wait.correlation);
     record.contextId = context_of(wait.device);
     record.streamId = record.cudaEventId = CUPTI_SYNCHRONIZATION_INVALID_VALUE;
-    if (wait.kind == WaitKind::kStream || wait.kind == WaitKind::kStreamForEvent) record.streamId = static_cast<uint32_t>(wait.stream);
-    if (wait.kind == WaitKind::kEvent || wait.kind == WaitKind::kStreamForEvent) record.cudaEventId = static_cast<uint32_t>(wait.event);
+    if (wait.kind == WaitKind::kStream || wait.kind == WaitKind::kStreamForEvent)
+      record.streamId = static_cast<uint32_t>(wait.stream);
+    if (wait.kind == WaitKind::kEvent || wait.kind == WaitKind::kStreamForEvent)
+      record.cudaEventId = static_cast<uint32_t>(wait.event);
     switch (wait.kind) {
-      case WaitKind::kNone: record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_UNKNOWN; break;
-      case WaitKind::kEvent: record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE; break;
-      case WaitKind::kStreamForEvent: record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT; break;
-      case WaitKind::kStream: record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE; break;
-      case WaitKind::kDevice: record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE; break;
+      case WaitKind::kNone:
+        record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_UNKNOWN;
+        break;
+      case WaitKind::kEvent:
+        record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE;
+        break;
+      case WaitKind::kStreamForEvent:
+        record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
+        break;
+      case WaitKind::kStream:
+        record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+        break;
+      case WaitKind::kDevice:
+        record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;
+        break;
     }
     tell(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, record);
   }
@@ -200,10 +218,17 @@ class Teller final : public cuda_standin::Observer {
   void ran(const ObservedWork& work) override {
     switch (work.kind) {
       case WorkKind::kKernel:
-      case WorkKind::kLibrary: ran_kernel(work); break;
-      case WorkKind::kCopy: ran_copy(work); break;
-      case WorkKind::kSet: ran_set(work); break;
-      default: break;
+      case WorkKind::kLibrary:
+        ran_kernel(work);
+        break;
+      case WorkKind::kCopy:
+        ran_copy(work);
+        break;
+      case WorkKind::kSet:
+        ran_set(work);
+        break;
+      default:
+        break;
     }
   }
 
@@ -281,16 +306,25 @@ CUptiResult api(const char* name, const Body& body) {
 
 size_t record_size(CUpti_ActivityKind kind) {
   switch (kind) {
-    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: return sizeof(CUpti_ActivityExternalCorrelation);
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+      return sizeof(CUpti_ActivityExternalCorrelation);
     case CUPTI_ACTIVITY_KIND_RUNTIME:
-    case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
-    case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-    case CUPTI_ACTIVITY_KIND_MEMCPY2: return sizeof(CUpti_ActivityMemcpyPtoP4);
-    case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return sizeof(CUpti_ActivitySynchronization2);
-    case CUPTI_ACTIVITY_KIND_OVERHEAD: return sizeof(CUpti_ActivityOverhead3);
-    default: return 0;
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return sizeof(CUpti_ActivityMemcpyPtoP4);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return sizeof(CUpti_ActivitySynchronization2);
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return sizeof(CUpti_ActivityOverhead3);
+    default:
+      return 0;
   }
 }
 
@@ -363,7 +397,8 @@ CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type) {
   });
 }
 
-CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete) {
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                           CUpti_BuffersCallbackCompleteFunc complete) {
   return api("cuptiActivityRegisterCallbacks", [&] {
     if (!request || !complete) return CUPTI_ERROR_INVALID_PARAMETER;
     State& s = state();
@@ -461,9 +496,15 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const
 CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
   if (!text) return CUPTI_ERROR_INVALID_PARAMETER;
   switch (result) {
-    case CUPTI_SUCCESS: *text = "CUPTI_SUCCESS"; break;
-    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES: *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"; break;
-    default: *text = "CUPTI_ERROR_UNKNOWN"; break;
+    case CUPTI_SUCCESS:
+      *text = "CUPTI_SUCCESS";
+      break;
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+      *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
+      break;
+    default:
+      *text = "CUPTI_ERROR_UNKNOWN";
+      break;
   }
   return CUPTI_SUCCESS;
 }

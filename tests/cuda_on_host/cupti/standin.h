@@ -1,6 +1,6 @@
-// CUPTI on the host, for tests: it tells of what the stand-in of the CUDA runtime does. It is hostile where CUPTI leaves room: full
-// buffers come back late and in any order, work is told only once it has run, nothing is flushed that nobody asks for, and its clock
-// is another than the program's.
+// CUPTI on the host, for tests: it tells of what the stand-in of the CUDA runtime does. It is hostile where CUPTI
+// leaves room: full buffers come back late and in any order, work is told only once it has run, nothing is flushed that
+// nobody asks for, and its clock is another than the program's.
 #pragma once
 
 #include <cupti.h>

@@ -1,5 +1,6 @@
-// Memory and events of other processes. What is exported lies in files without a name, which processes open through /proc, so that
-// nothing outlives them. Within a process a handle opens the memory and the event themselves, which no device allows.
+// Memory and events of other processes. What is exported lies in files without a name, which processes open through
+// /proc, so that nothing outlives them. Within a process a handle opens the memory and the event themselves, which no
+// device allows.
 //
 // Work of another process runs there: a process that exports events has a thread that does what others wait for.
 #include <fcntl.h>
@@ -268,7 +269,8 @@ cudaError_t cudaIpcOpenMemHandle(void** result, cudaIpcMemHandle_t handle, unsig
 }
 
 cudaError_t cudaIpcCloseMemHandle(void* pointer) {
-  return api("cudaIpcCloseMemHandle", [&] { return close_memory_handle(pointer); }, kReleases);
+  return api(
+      "cudaIpcCloseMemHandle", [&] { return close_memory_handle(pointer); }, kReleases);
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {

@@ -200,7 +200,8 @@ void share_memory(Allocation& memory) {
     if (part <= 0) die("cuda_standin: pwrite");
     done += static_cast<size_t>(part);
   }
-  if (mmap(memory.pages, memory.page_bytes, protection(memory, state().open), MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED)
+  if (mmap(memory.pages, memory.page_bytes, protection(memory, state().open), MAP_SHARED | MAP_FIXED, file, 0) ==
+      MAP_FAILED)
     die("cuda_standin: mmap");
 }
 
@@ -214,8 +215,8 @@ Allocation& import_memory(std::shared_ptr<SharedFile> file, int device, size_t b
   memory.pages = reserve_pages(memory.page_bytes, kPage);
   if (!memory.pages) die("cuda_standin: mmap");
   memory.start = memory.pages + memory.page_bytes - round_up(std::max<size_t>(bytes, 1), kAlignment);
-  if (mmap(memory.pages, memory.page_bytes, protection(memory, state().open), MAP_SHARED | MAP_FIXED, file->file(), 0) ==
-      MAP_FAILED)
+  if (mmap(memory.pages, memory.page_bytes, protection(memory, state().open), MAP_SHARED | MAP_FIXED, file->file(),
+           0) == MAP_FAILED)
     die("cuda_standin: mmap");
   ASAN_POISON_MEMORY_REGION(memory.pages, memory.page_bytes);
   ASAN_UNPOISON_MEMORY_REGION(memory.start, memory.bytes);

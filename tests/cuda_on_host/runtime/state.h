@@ -143,7 +143,7 @@ struct Work {
   bool in_graph = false;
   Devices reach = 0;  // of whose memory it may touch besides `device`'s
   std::function<void()> run = {};
-  ObservedWork observed = {};  // what an observer is told besides
+  ObservedWork observed = {};           // what an observer is told besides
   std::function<bool()> external = {};  // whether what it waits for in another process has happened
 
   // The queue's.

@@ -347,7 +347,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t named) {
     if (event->record->captured) return refuse_captured(*event);
     if (cudaError_t status = check_unsafe()) return status;
     note_wait(WaitKind::kEvent, event->device, 0, event->id);
-    finish({is_foreign(*event->record) ? add_foreign_wait(*event->record, event->device, nullptr, {}) : event->record->work});
+    finish({is_foreign(*event->record) ? add_foreign_wait(*event->record, event->device, nullptr, {})
+                                       : event->record->work});
     trim_pools(event->device);
     return state().sticky;
   });
