@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "data/dataloader/dataloader.h"
+#include "data/dataloader/device_loader.h"
 #include "data/datasets/base.h"
 #include "data/datasets/chunk.h"
 #include "data/datasets/combine.h"

@@ -27,7 +27,7 @@ filegroup(name = "toolkit", srcs = ["missing.h"])
 """
 
 # Headers that what is built for the host includes, too.
-_HEADERS = ["cuda_runtime.h", "cublasLt.h", "cudnn.h", "cufft.h", "cusolverDn.h", "cusparse.h", "nvrtc.h"]
+_HEADERS = ["cuda_runtime.h", "cublasLt.h", "cudnn.h", "cupti.h", "cufft.h", "cusolverDn.h", "cusparse.h", "nvrtc.h"]
 
 # Libraries that programs load, each with what it needs of the others.
 _LIBRARIES = {

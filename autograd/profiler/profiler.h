@@ -5,32 +5,41 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aten/core/record_function.h"
+#include "autograd/profiler/averages.h"
+#include "c10/core/device.h"
+#include "c10/core/device_activity.h"
 
-/// Times the operators that a thread calls, the nodes of its backward passes and the ranges it marks, in all threads that work
-/// for it with its at::ThreadLocalState. What is timed is the call: on a device whose work is queued, the queueing.
+/// Times the operators that a thread calls, the nodes of its backward passes and the ranges it marks, in all threads
+/// that work for it with its at::ThreadLocalState, and what devices do meanwhile.
 ///
 ///   {
 ///     torch::autograd::profiler::RecordProfile profile("step.json");   // for chrome://tracing and the like
 ///     RECORD_USER_SCOPE("step");
 ///     loss.backward();
 ///   }
+///
+/// The time of an operator is that of the call: on a device whose work is queued, the queueing. With ActivityType::CUDA
+/// the result also has the device's work, with its times, and the operators that asked for it:
+///
+///   enableProfiler(ProfilerConfig(ProfilerState::KINETO), {ActivityType::CPU, ActivityType::CUDA});
+///   ...
+///   auto result = disableProfiler();
+///   std::cout << result->key_averages().table("self_cuda_time_total");
+///   result->save("trace.json");
 namespace torch::autograd::profiler {
 
-/// What is measured. CPU and KINETO are times of the CPU; the others are names only.
+/// What is measured. CPU and KINETO are the same; the others are names only.
 enum class ProfilerState { Disabled = 0, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINETO, KINETO_GPU_FALLBACK };
-enum class ActivityType { CPU = 0, XPU, CUDA };
+/// Whose work: that of the CPU, or of a type of devices.
+enum class ActivityType { CPU = 0, XPU, CUDA, HPU, MTIA, PrivateUse1 };
 
 struct ProfilerConfig {
-  explicit ProfilerConfig(
-      ProfilerState state,
-      bool report_input_shapes = false,
-      bool profile_memory = false,
-      bool with_stack = false,
-      bool with_flops = false,
-      bool with_modules = false)
+  explicit ProfilerConfig(ProfilerState state, bool report_input_shapes = false, bool profile_memory = false,
+                          bool with_stack = false, bool with_flops = false, bool with_modules = false)
       : state(state),
         report_input_shapes(report_input_shapes),
         profile_memory(profile_memory),
@@ -46,23 +55,48 @@ struct ProfilerConfig {
   bool with_modules;
 };
 
-/// One range that began and ended while the profiler was on.
+/// A range that began and ended while the profiler was on, or what a device did then.
 class KinetoEvent {
  public:
-  /// "aten::mul", "MulBackward0", or what the program called its range.
+  /// "aten::mul", "MulBackward0", or what the program called its range; a kernel's name, "Memcpy HtoD (Pinned ->
+  /// Device)".
   const std::string& name() const { return name_; }
   /// Nanoseconds of the steady clock.
   uint64_t startNs() const { return start_ns_; }
   uint64_t endNs() const { return end_ns_; }
   uint64_t durationNs() const { return end_ns_ - start_ns_; }
+  /// As at::RecordFunction::currentThreadId(); 0 for the work of devices.
   uint64_t startThreadId() const { return start_thread_; }
   uint64_t endThreadId() const { return end_thread_; }
+  bool isAsync() const { return start_thread_ != end_thread_; }
   /// As at::RecordFunction::seqNr(): what an operator and its node have in common; -1 for none.
   int64_t sequenceNr() const { return sequence_nr_; }
   uint8_t scope() const { return static_cast<uint8_t>(scope_); }
   bool hasShapes() const { return !shapes_.empty(); }
   /// One list an argument, empty for those that are no tensors.
   const std::vector<std::vector<int64_t>>& shapes() const { return shapes_; }
+
+  /// The CPU's for ranges and for calls of a device's runtime.
+  c10::DeviceType deviceType() const { return device_.type(); }
+  /// -1 for the CPU.
+  int deviceIndex() const { return device_.index(); }
+  /// The number of the stream, or of the thread.
+  int64_t deviceResourceId() const { return resource_; }
+  /// A range's own number. A call of a device's runtime and what it caused have one number, too.
+  uint64_t correlationId() const { return correlation_; }
+  /// Of calls and the work of devices: the number of the innermost range in which the call was made; of ranges that
+  /// around it, in the same thread. 0 for none.
+  uint64_t linkedCorrelationId() const { return linked_; }
+  /// Of copies and fills.
+  uint64_t nBytes() const { return bytes_; }
+  /// Traces' word for what it is: "cpu_op", "user_annotation", "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime",
+  /// "cuda_sync", "overhead", and "gpu_user_annotation" for the span of the work that a range of the program asked for.
+  const char* category() const;
+  bool is_range() const { return activity_ < 0; }
+  /// Of what is no range.
+  c10::ActivityKind activity() const { return static_cast<c10::ActivityKind>(activity_); }
+  /// What else is known, as JSON by its name in traces.
+  const std::vector<std::pair<std::string, std::string>>& details() const { return details_; }
 
  private:
   friend class Recorder;
@@ -73,16 +107,27 @@ class KinetoEvent {
   uint64_t end_thread_ = 0;
   int64_t sequence_nr_ = -1;
   at::RecordScope scope_ = at::RecordScope::FUNCTION;
+  int8_t activity_ = -1;
+  c10::Device device_ = c10::Device(c10::DeviceType::CPU);
+  int64_t resource_ = 0;
+  uint64_t correlation_ = 0;
+  uint64_t linked_ = 0;
+  uint64_t bytes_ = 0;
   std::vector<std::vector<int64_t>> shapes_;
+  std::vector<std::pair<std::string, std::string>> details_;
 };
 
-/// What a profile found, by the times at which the ranges began.
+/// What a profile found, by the times at which the events began.
 class ProfilerResult {
  public:
   ProfilerResult(uint64_t start_ns, std::vector<KinetoEvent> events);
   uint64_t trace_start_ns() const { return start_ns_; }
   const std::vector<KinetoEvent>& events() const { return events_; }
-  /// Writes the events as JSON in Chrome's trace format. Throws Error where the file cannot be written.
+  /// Sums by name, and by the sizes of arguments where asked for. What waits, and what measuring cost, is not among
+  /// them.
+  KeyAverages key_averages(bool group_by_input_shape = false) const;
+  /// Writes the events as JSON in Chrome's trace format: the program's threads, each device's streams, and arrows from
+  /// calls to what they caused. Throws Error where the file cannot be written.
   void save(const std::string& path) const;
   void write(std::ostream& out) const;
 
@@ -93,12 +138,14 @@ class ProfilerResult {
 
 /// Has nothing to prepare; throws as enableProfiler.
 void prepareProfiler(const ProfilerConfig& config, const std::set<ActivityType>& activities);
-/// Begins to time ranges of `scopes` (all, where that is empty). Throws NotImplementedError for states other than CPU and KINETO,
-/// activities other than CPU, and for profile_memory, with_stack, with_flops and with_modules; Error where this thread's profiler
-/// is on.
-void enableProfiler(
-    const ProfilerConfig& config, const std::set<ActivityType>& activities, const std::set<at::RecordScope>& scopes = {});
-/// Ends it, in the thread that began it. Throws Error where it is not on.
+/// Begins to time ranges of `scopes` (all, where that is empty), and the work of the devices that `activities` names;
+/// ranges stay out of the result where it names devices only. A type of devices that no library brings, or whose tools
+/// are missing, is a warning. Throws NotImplementedError for states other than CPU and KINETO, and for profile_memory,
+/// with_stack, with_flops and with_modules; Error where this thread's profiler is on, or another thread's with the same
+/// devices.
+void enableProfiler(const ProfilerConfig& config, const std::set<ActivityType>& activities,
+                    const std::set<at::RecordScope>& scopes = {});
+/// Ends it, in the thread that began it, and waits for the devices. Throws Error where it is not on.
 std::unique_ptr<ProfilerResult> disableProfiler();
 bool isProfilerEnabledInThread();
 
@@ -117,3 +164,14 @@ class RecordProfile {
 };
 
 }  // namespace torch::autograd::profiler
+
+/// The same by the names of torch.profiler.
+namespace torch::profiler {
+namespace impl {
+using autograd::profiler::ActivityType;
+using autograd::profiler::ProfilerConfig;
+using autograd::profiler::ProfilerState;
+}  // namespace impl
+using impl::ActivityType;
+using ProfilerActivity = ActivityType;
+}  // namespace torch::profiler

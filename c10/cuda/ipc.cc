@@ -147,6 +147,7 @@ MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream
   std::random_device random;
   std::snprintf(handle.receivers, sizeof(handle.receivers), "/kindling_%d_%08x%08x", static_cast<int>(::getpid()),
                 random(), random());
+  collect();
   SentList& list = sent();
   std::lock_guard lock(list.mutex);
   list.all.reserve(list.all.size() + 1);
@@ -181,6 +182,11 @@ size_t collect() {
     list.all.erase(list.all.begin() + static_cast<ptrdiff_t>(i) - 1);
   }
   return list.all.size();
+}
+
+size_t pending() {
+  std::lock_guard lock(sent().mutex);
+  return sent().all.size();
 }
 
 std::shared_ptr<void> open_memory(DeviceIndex device, const cudaIpcMemHandle_t& memory) {

@@ -29,8 +29,8 @@ struct MemoryHandle {
   cudaUUID_t device;   // processes number devices as their environment says
 };
 
-/// Gives the device memory of `data`, `bytes` long, to `receivers` other processes, who wait for the work that `stream`
-/// has now. `base` is the start of what cudaMalloc gave and the data lie in. Takes `data` over.
+/// Collects, and gives the device memory of `data`, `bytes` long, to `receivers` other processes, who wait for the work
+/// that `stream` has now. `base` is the start of what cudaMalloc gave and the data lie in. Takes `data` over.
 MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream& stream, int receivers = 1);
 
 /// The memory of a handle, on its device; throws c10::Error where this process does not have that. The current stream
@@ -38,8 +38,11 @@ MemoryHandle send(DataPtr data, const void* base, size_t bytes, const CUDAStream
 /// DataPtr waits for the current stream and lets the memory go.
 DataPtr receive(const MemoryHandle& handle);
 
-/// Gives back what all receivers have let go, and says how many pieces of memory others still have.
+/// Gives back what all receivers have let go, and says how many pieces of memory others still have. send() does it
+/// first, and so does the caching allocator before it takes more memory from a device.
 size_t collect();
+/// How many pieces of memory are kept for others, or may be given back.
+size_t pending();
 
 /// What a memory handle opens, on `device`: once in this process while anybody holds it.
 std::shared_ptr<void> open_memory(DeviceIndex device, const cudaIpcMemHandle_t& memory);

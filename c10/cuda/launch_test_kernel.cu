@@ -12,9 +12,9 @@ __global__ void scale_and_add_kernel(float a, const float* x, float* y, int64_t 
 
 }  // namespace
 
-void scale_and_add(float a, const float* x, float* y, int64_t n, int threads) {
-  launch_or_throw("scale_and_add", scale_and_add_kernel, {.grid = 128, .block = static_cast<unsigned>(threads)}, a, x,
-                  y, n);
+void scale_and_add(float a, const float* x, float* y, int64_t n, int threads, cudaStream_t stream) {
+  launch_or_throw("scale_and_add", scale_and_add_kernel,
+                  {.grid = 128, .block = static_cast<unsigned>(threads), .stream = stream}, a, x, y, n);
 }
 
 }  // namespace c10::cuda

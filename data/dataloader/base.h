@@ -16,8 +16,8 @@
 #include "data/dataloader/state.h"
 #include "data/dataloader/worker_info.h"
 #include "data/detail/data_shuttle.h"
-#include "data/detail/pin_memory.h"
 #include "data/detail/sequencers.h"
+#include "data/detail/tensors_of.h"
 #include "data/worker_exception.h"
 
 namespace torch::data {
@@ -202,7 +202,7 @@ class DataLoaderBase {
     std::optional<detail::BatchScope> stream;
     if (in_worker || options_.generator) stream.emplace(state_.base_seed, number);
     auto batch = dataset.get_batch(std::move(request));
-    if (options_.pin_memory) detail::pin(batch);
+    if (options_.pin_memory) detail::pin(batch, pinning_);
     return batch;
   }
 
@@ -259,6 +259,7 @@ class DataLoaderBase {
     return sequencer_->next([this] { return shuttle_->pop_result(options_.timeout); });
   }
 
+  const detail::TensorFunction pinning_ = detail::pinning(options_.pin_memory_device);
   std::unique_ptr<detail::DataShuttle<Job, Result>> shuttle_;  // while there are workers
   std::unique_ptr<detail::sequencers::Sequencer<Result>> sequencer_;
   std::vector<std::thread> workers_;

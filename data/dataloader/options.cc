@@ -1,5 +1,8 @@
 #include "data/dataloader/options.h"
 
+#include "c10/core/accelerator.h"
+#include "c10/core/device.h"
+
 namespace torch::data::detail {
 
 void check_options(const DataLoaderOptions& options) {
@@ -9,6 +12,10 @@ void check_options(const DataLoaderOptions& options) {
                     "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.");
   TORCH_CHECK_VALUE(!options.timeout() || options.timeout()->count() >= 0,
                     "timeout option should be non-negative, got ", options.timeout()->count(), " ms");
+  if (!options.pin_memory_device().empty()) {
+    const c10::DeviceType type = c10::Device(options.pin_memory_device()).type();
+    TORCH_CHECK_VALUE(at::isAccelerator(type), "pin_memory_device option should name an accelerator, but got ", type);
+  }
   if (options.workers() == 0) {
     TORCH_CHECK_VALUE(!options.prefetch_factor(), "prefetch_factor option could only be specified with workers. "
                       "Let workers > 0, or leave prefetch_factor out.");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <type_traits>
 
 #include "c10/core/generator.h"
@@ -42,9 +43,12 @@ struct DataLoaderOptions {
   TORCH_ARG(bool, drop_last) = false;
 
   /// Whether to put the tensors of a batch into pinned memory, from which an accelerator copies by itself; nothing
-  /// happens without one. Tensors are found in examples, vectors, pairs, tuples and maps; a class of its own is asked
-  /// for its pin_memory().
+  /// happens without one. Tensors are found in examples, vectors, arrays, optionals, pairs, tuples, maps and
+  /// c10::IValue; a class of its own is asked for its pin_memory(). Workers do it; torch::data::to_device copies from
+  /// there.
   TORCH_ARG(bool, pin_memory) = false;
+  /// The type of devices to pin for, as "cuda"; the accelerator, by default. Without pin_memory it means nothing.
+  TORCH_ARG(std::string, pin_memory_device);
   /// Called in each worker, with its number, before its first batch. What it throws comes in place of each of its
   /// batches.
   TORCH_ARG(std::function<void(int64_t)>, worker_init_fn);
@@ -69,6 +73,7 @@ struct FullDataLoaderOptions {
         enforce_ordering(options.enforce_ordering()),
         drop_last(options.drop_last()),
         pin_memory(options.pin_memory()),
+        pin_memory_device(options.pin_memory_device()),
         worker_init_fn(options.worker_init_fn()),
         persistent_workers(options.persistent_workers().value_or(true)),
         generator(options.generator()) {}
@@ -80,6 +85,7 @@ struct FullDataLoaderOptions {
   bool enforce_ordering;
   bool drop_last;
   bool pin_memory;
+  std::string pin_memory_device;
   std::function<void(int64_t)> worker_init_fn;
   bool persistent_workers;
   std::optional<at::Generator> generator;

@@ -103,7 +103,9 @@ void train() {
                 channels = absl::GetFlag(FLAGS_channels);
   auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
       training.map(torch::data::transforms::Normalize<>(0.5, 0.5)).map(torch::data::transforms::Stack<>()),
-      torch::data::DataLoaderOptions(static_cast<size_t>(batch)).drop_last(training.images.size(0) >= batch));
+      torch::data::DataLoaderOptions(static_cast<size_t>(batch))
+          .drop_last(training.images.size(0) >= batch)
+          .pin_memory(!device.is_cpu()));
   nn::Sequential generator = make_generator(noise, channels), judge = make_judge(channels, 11),
                  reader = make_judge(16, 10);
   for (nn::Sequential* net : {&generator, &judge, &reader}) (*net)->to(device);
@@ -118,9 +120,9 @@ void train() {
   torch::utils::Progress progress(steps, stdout, 0, std::max<int64_t>(1, steps / 12));
   int64_t step = 0;
   for (int64_t epoch = 0; epoch < absl::GetFlag(FLAGS_reader_epochs); ++epoch) {
-    for (auto& example : *loader) {
+    for (auto& example : torch::data::to_device(*loader, device)) {
       reader_optimizer.zero_grad();
-      torch::Tensor loss = F::cross_entropy(reader->forward(example.data.to(device)), example.target.to(device));
+      torch::Tensor loss = F::cross_entropy(reader->forward(example.data), example.target);
       loss.backward();
       reader_optimizer.step();
       progress.update(++step, examples::format("learns to read, loss %.3f", loss.item<double>()));
@@ -130,8 +132,8 @@ void train() {
 
   Readability of_drawn;
   for (int64_t epoch = 1; epoch <= absl::GetFlag(FLAGS_epochs); ++epoch) {
-    for (auto& example : *loader) {
-      const torch::Tensor images = example.data.to(device), digits = example.target.to(device);
+    for (auto& example : torch::data::to_device(*loader, device)) {
+      const torch::Tensor images = example.data, digits = example.target;
       const torch::Tensor drawn = draw(*generator, digits);
       judge_optimizer.zero_grad();
       torch::Tensor judge_loss = judged(judge, images, digits, 0.9) + judged(judge, drawn.detach(), digits, 0);

@@ -100,8 +100,8 @@ double accuracy(Net& net, Loader& loader, torch::Device device) {
   torch::NoGradGuard no_grad;
   net->eval();
   int64_t right = 0, all = 0;
-  for (Example<>& batch : loader) {
-    right += net->forward(batch.data.to(device)).argmax(1).cpu().eq(batch.target).sum().template item<int64_t>();
+  for (Example<>& batch : data::to_device(loader, device)) {
+    right += net->forward(batch.data).argmax(1).eq(batch.target).sum().template item<int64_t>();
     all += batch.target.size(0);
   }
   net->train();
@@ -127,7 +127,9 @@ int run() {
   std::printf("%zu images to train on, %zu to test on, %d thread(s)\n", train_size, test_size, torch::get_num_threads());
 
   const auto normalize = data::transforms::Normalize<>(0.1307, 0.3081);
-  const data::DataLoaderOptions options = data::DataLoaderOptions(static_cast<size_t>(batch_size)).workers(static_cast<size_t>(workers));
+  const data::DataLoaderOptions options = data::DataLoaderOptions(static_cast<size_t>(batch_size))
+                                              .workers(static_cast<size_t>(workers))
+                                              .pin_memory(!device.is_cpu());
   auto train_loader = data::make_data_loader<data::samplers::RandomSampler>(
       std::move(train).map(normalize).map(data::transforms::Stack<>()), options);
   auto test_loader = data::make_data_loader<data::samplers::SequentialSampler>(
@@ -149,10 +151,9 @@ int run() {
   for (int epoch = 1; epoch <= epochs; ++epoch) {
     double loss_sum = 0;
     int64_t batches = 0;
-    for (Example<>& batch : *train_loader) {
+    for (Example<>& batch : data::to_device(*train_loader, device)) {
       optimizer.zero_grad();
-      torch::Tensor loss =
-          torch::nn::functional::cross_entropy(net->forward(batch.data.to(device)), batch.target.to(device));
+      torch::Tensor loss = torch::nn::functional::cross_entropy(net->forward(batch.data), batch.target);
       loss.backward();
       optimizer.step();
       schedule.step();

@@ -1,18 +1,28 @@
 // What a profile says of a program: its operators, the nodes of its backward passes, its own ranges and its threads.
 #include "autograd/profiler/profiler.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "aten/aten.h"
 #include "aten/core/thread_local_state.h"
 #include "autograd/autograd.h"
+#include "c10/core/device_activity.h"
 #include "c10/testing/message_of.h"
+#include "c10/util/warning.h"
 #include "gtest/gtest.h"
 
 namespace layers {
@@ -110,8 +120,250 @@ TEST(Profiler, ScopesAndErrors) {
   EXPECT_EQ(find(*result, "aten::sum"), nullptr);
   EXPECT_THROW(disableProfiler(), c10::Error);
   EXPECT_THROW(enableProfiler(ProfilerConfig(ProfilerState::CUDA), {}), c10::NotImplementedError);
-  EXPECT_THROW(enableProfiler(ProfilerConfig(ProfilerState::CPU), {ActivityType::CUDA}), c10::NotImplementedError);
   EXPECT_THROW(enableProfiler(ProfilerConfig(ProfilerState::CPU, false, true), {}), c10::NotImplementedError);
+}
+
+// A backend whose devices do what the test says.
+struct FakeSource final : c10::DeviceActivitySource {
+  bool start() override {
+    TORCH_CHECK(!on, "busy");
+    return on = can_start;
+  }
+  void push_range(uint64_t range) noexcept override {
+    const std::lock_guard lock(mutex);
+    open[std::this_thread::get_id()].push_back(range);
+  }
+  void pop_range(uint64_t range) noexcept override {
+    const std::lock_guard lock(mutex);
+    std::vector<uint64_t>& ranges = open[std::this_thread::get_id()];
+    EXPECT_EQ(ranges.back(), range);
+    ranges.pop_back();
+  }
+  std::vector<c10::DeviceActivity> stop() override {
+    EXPECT_TRUE(std::exchange(on, false));
+    return std::exchange(found, {});
+  }
+
+  // A call of 1 us in this thread that makes the device work for `us` microseconds, 5 us later.
+  void work(const std::string& name, uint64_t us, int64_t stream = 7,
+            c10::ActivityKind kind = c10::ActivityKind::kKernel) {
+    const std::lock_guard lock(mutex);
+    const std::vector<uint64_t>& ranges = open[std::this_thread::get_id()];
+    const uint64_t range = ranges.empty() ? 0 : ranges.back(), correlation = ++last;
+    const auto now = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
+    c10::DeviceActivity call;
+    call.kind = c10::ActivityKind::kCall;
+    call.name = "launch";
+    call.start_ns = now;
+    call.end_ns = now + 1000;
+    call.resource = ::gettid();
+    c10::DeviceActivity work;
+    work.kind = kind;
+    work.name = name;
+    work.start_ns = now + 5000;
+    work.end_ns = now + 5000 + us * 1000;
+    work.device = c10::Device(c10::kPrivateUse1, 1);
+    work.resource = stream;
+    work.details.emplace_back("grid", "[1, 2, 3]");
+    for (c10::DeviceActivity* one : {&call, &work}) {
+      one->correlation = correlation;
+      one->range = range;
+      found.push_back(*one);
+    }
+  }
+
+  std::mutex mutex;
+  std::map<std::thread::id, std::vector<uint64_t>> open;
+  std::vector<c10::DeviceActivity> found;
+  uint64_t last = 0;
+  bool on = false, can_start = true;
+};
+
+struct Warnings final : c10::WarningHandler {
+  Warnings() : guard(this) {}
+  using WarningHandler::process;
+  void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+  std::vector<std::string> texts;
+  c10::WarningUtils::WarningHandlerGuard guard;
+};
+
+class DeviceProfile : public ::testing::Test {
+ protected:
+  DeviceProfile() { c10::register_device_activity_source(c10::kPrivateUse1, &source_); }
+  ~DeviceProfile() override { c10::register_device_activity_source(c10::kPrivateUse1, nullptr); }
+  static void begin(const std::set<ActivityType>& activities = {ActivityType::CPU, ActivityType::PrivateUse1}) {
+    enableProfiler(ProfilerConfig(ProfilerState::KINETO), activities);
+  }
+  FakeSource source_;
+};
+
+TEST_F(DeviceProfile, CountsWorkToTheRangesThatAskedForIt) {
+  begin();
+  {
+    RECORD_USER_SCOPE("outer");
+    source_.work("first", 10);
+    {
+      RECORD_USER_SCOPE("inner");
+      source_.work("second", 20);
+      source_.work("copy", 5, 9, c10::ActivityKind::kCopy);
+    }
+    std::thread([&, state = at::ThreadLocalState()] {
+      const at::ThreadLocalStateGuard guard(state);
+      RECORD_USER_SCOPE("elsewhere");
+      source_.work("first", 40);
+    }).join();
+  }
+  source_.work("outside", 100);
+  source_.work("wait", 1000, 7, c10::ActivityKind::kWait);
+  const auto result = disableProfiler();
+
+  const KinetoEvent* first = find(*result, "first");
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->deviceType(), c10::kPrivateUse1);
+  EXPECT_EQ(first->deviceIndex(), 1);
+  EXPECT_EQ(first->deviceResourceId(), 7);
+  EXPECT_EQ(first->linkedCorrelationId(), find(*result, "outer")->correlationId());
+  EXPECT_STREQ(first->category(), "kernel");
+  const KinetoEvent* inner = find(*result, "inner");
+  EXPECT_EQ(inner->linkedCorrelationId(), find(*result, "outer")->correlationId());
+  for (const KinetoEvent& event : result->events()) {
+    if (event.name() == "launch")
+      EXPECT_EQ(event.startThreadId() != at::RecordFunction::currentThreadId(),
+                event.linkedCorrelationId() == find(*result, "elsewhere")->correlationId());
+  }
+
+  const KeyAverages averages = result->key_averages();
+  const FunctionEventAvg *outer_row = averages.find("outer"), *inner_row = averages.find("inner"),
+                         *elsewhere = averages.find("elsewhere"), *kernel = averages.find("first"),
+                         *calls = averages.find("launch");
+  ASSERT_TRUE(outer_row != nullptr && inner_row != nullptr && elsewhere != nullptr && kernel != nullptr &&
+              calls != nullptr);
+  EXPECT_DOUBLE_EQ(outer_row->self_device_time_total, 10);
+  EXPECT_DOUBLE_EQ(outer_row->device_time_total, 35);
+  EXPECT_DOUBLE_EQ(inner_row->self_cuda_time_total(), 25);
+  EXPECT_DOUBLE_EQ(elsewhere->device_time_total, 40) << "threads' ranges are their own";
+  EXPECT_EQ(kernel->count, 2);
+  EXPECT_DOUBLE_EQ(kernel->device_time_total, 50);
+  EXPECT_DOUBLE_EQ(kernel->device_time(), 25);
+  EXPECT_DOUBLE_EQ(kernel->cpu_time_total, 0);
+  EXPECT_EQ(calls->count, 6);
+  EXPECT_DOUBLE_EQ(calls->self_cpu_time_total, 6);
+  EXPECT_EQ(averages.find("wait"), nullptr);
+  EXPECT_DOUBLE_EQ(averages.self_device_time_total(), 175);
+  const double outer_us = static_cast<double>(find(*result, "outer")->durationNs()) / 1e3;
+  const double inner_us = static_cast<double>(inner->durationNs()) / 1e3;
+  EXPECT_NEAR(outer_row->self_cpu_time_total, std::max(0.0, outer_us - inner_us - 1), 1e-6);
+
+  const std::string table = averages.table("self_cuda_time_total", 3);
+  EXPECT_LT(table.find("outside"), table.find("first")) << table;
+  EXPECT_EQ(table.find("copy"), std::string::npos) << table;
+  EXPECT_NE(table.find("Self PRIVATEUSEONE time total: 175.000us"), std::string::npos) << table;
+  EXPECT_NE(table.find("57.14%"), std::string::npos) << table;
+  EXPECT_THROW(averages.table("speed"), c10::ValueError);
+}
+
+TEST_F(DeviceProfile, ShowsProgramsRangesOnStreams) {
+  begin();
+  {
+    RECORD_USER_SCOPE("step");
+    source_.work("a", 10);
+    RECORD_USER_SCOPE("part");
+    source_.work("b", 10);
+    source_.work("c", 10, 9);
+  }
+  const auto result = disableProfiler();
+  std::map<std::pair<std::string, int64_t>, std::pair<uint64_t, uint64_t>> spans;
+  for (const KinetoEvent& event : result->events()) {
+    if (std::string(event.category()) == "gpu_user_annotation")
+      spans[{event.name(), event.deviceResourceId()}] = {event.startNs(), event.endNs()};
+  }
+  ASSERT_EQ(spans.size(), 4u);
+  const std::pair<uint64_t, uint64_t> step{find(*result, "a")->startNs(), find(*result, "b")->endNs()};
+  EXPECT_EQ((spans[{"step", 7}]), step);
+  EXPECT_EQ((spans[{"part", 9}].first), find(*result, "c")->startNs());
+  EXPECT_DOUBLE_EQ(result->key_averages().self_device_time_total(), 30);
+}
+
+TEST_F(DeviceProfile, WritesDevicesAsProcessesAndArrowsFromCallsToWork) {
+  begin();
+  {
+    RECORD_USER_SCOPE("step");
+    source_.work("a", 10);
+    source_.work("b", 10, 9);
+  }
+  const auto result = disableProfiler();
+  std::ostringstream text;
+  result->write(text);
+  const auto trace = nlohmann::json::parse(text.str());
+  std::map<int, std::pair<nlohmann::json, nlohmann::json>> arrows;
+  std::set<std::string> names;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] == "s") arrows[event["id"]].first = event;
+    if (event["ph"] == "f") arrows[event["id"]].second = event;
+    if (event["ph"] == "M" && event["name"] == "thread_name") names.insert(event["args"]["name"]);
+    if (event["ph"] != "X" || event["cat"] != "kernel") continue;
+    EXPECT_EQ(event["pid"], 1);
+    EXPECT_EQ(event["tid"], event["name"] == "a" ? 7 : 9);
+    EXPECT_EQ(event["args"]["External id"], find(*result, "step")->correlationId());
+    EXPECT_EQ(event["args"]["grid"], nlohmann::json({1, 2, 3}));
+    EXPECT_EQ(event["args"]["device"], 1);
+  }
+  ASSERT_EQ(arrows.size(), 2u);
+  for (const auto& [id, arrow] : arrows) {
+    EXPECT_EQ(arrow.first["cat"], "ac2g");
+    EXPECT_EQ(arrow.first["pid"], ::getpid());
+    EXPECT_EQ(arrow.first["tid"], at::RecordFunction::currentThreadId());
+    EXPECT_EQ(arrow.second["pid"], 1);
+    EXPECT_EQ(arrow.second["bp"], "e");
+    EXPECT_LT(arrow.first["ts"].get<double>(), arrow.second["ts"].get<double>());
+  }
+  EXPECT_TRUE(names.contains("stream 7") && names.contains("stream 9"));
+}
+
+TEST_F(DeviceProfile, OfTheDeviceAloneOrWithoutIt) {
+  begin({torch::profiler::ProfilerActivity::PrivateUse1});
+  {
+    RECORD_USER_SCOPE("step");
+    source_.work("a", 10);
+  }
+  auto result = disableProfiler();
+  for (const KinetoEvent& event : result->events()) EXPECT_STRNE(event.category(), "user_annotation");
+  EXPECT_EQ(result->key_averages().size(), 2u) << "the call and the kernel";
+
+  source_.can_start = false;
+  begin();
+  { RECORD_USER_SCOPE("step"); }
+  result = disableProfiler();
+  ASSERT_EQ(result->events().size(), 1u);
+  EXPECT_EQ(result->key_averages().table().find("PRIVATEUSEONE"), std::string::npos);
+
+  source_.can_start = source_.on = true;
+  EXPECT_EQ(message_of([] { begin(); }).find("busy"), 0u);
+  EXPECT_FALSE(isProfilerEnabledInThread());
+
+  const Warnings warnings;
+  begin({ActivityType::CPU, ActivityType::CUDA});
+  at::exp(at::ones({2}));
+  result = disableProfiler();
+  ASSERT_EQ(warnings.texts.size(), 1u);
+  EXPECT_NE(warnings.texts[0].find("the work of cuda devices"), std::string::npos) << warnings.texts[0];
+  EXPECT_NE(find(*result, "aten::exp"), nullptr);
+}
+
+TEST(Profiler, GroupsByShapesWhereAskedFor) {
+  begin(/*shapes=*/true);
+  at::exp(at::ones({2}));
+  at::exp(at::ones({3, 4}));
+  at::exp(at::ones({3, 4}));
+  const auto result = disableProfiler();
+  EXPECT_EQ(result->key_averages().find("aten::exp")->count, 3);
+  const KeyAverages averages = result->key_averages(/*group_by_input_shape=*/true);
+  const auto rows =
+      std::count_if(averages.begin(), averages.end(), [](const auto& row) { return row.key == "aten::exp"; });
+  EXPECT_EQ(rows, 2);
+  EXPECT_NE(averages.table("count", -1).find("[[3, 4]]"), std::string::npos) << averages.table();
 }
 
 }  // namespace

@@ -20,6 +20,18 @@
 namespace c10::cuda::CUDACachingAllocator {
 namespace {
 
+// What other processes have let go is memory.
+struct CollectSent final : FreeMemoryCallback {
+  bool Execute() override {
+    const size_t before = ipc::pending();
+    return ipc::collect() < before;
+  }
+};
+[[maybe_unused]] const bool g_collects_sent = [] {
+  register_free_memory_callback(std::make_unique<CollectSent>());
+  return true;
+}();
+
 class NativeAllocator final : public CUDAAllocator {
  public:
   NativeAllocator() : enabled_(!forced_off()) {}

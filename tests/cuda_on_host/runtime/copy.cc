@@ -24,6 +24,11 @@ Devices home(const Allocation* memory) {
   return memory && !memory->on_host() ? bit(memory->device) : 0;
 }
 
+Place place(const Allocation* memory) {
+  if (!memory) return Place::kPageable;
+  return memory->on_host() ? Place::kPinned : Place::kDevice;
+}
+
 void check_kind(const char* call, cudaMemcpyKind kind, bool from_host, bool to_host, const Allocation* from,
                 const Allocation* to) {
   // Pinned memory counts as either.
@@ -60,6 +65,10 @@ cudaError_t copy(const char* call, void* to, const void* from, const Rows& rows,
   const bool to_host = to_pageable || to_memory->on_host(), from_host = from_pageable || from_memory->on_host();
   if (wait && from_pageable) finish(stream_dependencies(*stream));
   Work work{.name = call, .kind = WorkKind::kCopy, .bytes = rows.bytes(), .reach = home(to_memory) | home(from_memory)};
+  work.observed.from = place(from_memory);
+  work.observed.to = place(to_memory);
+  work.observed.from_device = from_memory ? from_memory->device : 0;
+  work.observed.to_device = to_memory ? to_memory->device : 0;
   auto* const target = static_cast<char*>(to);
   const std::string name = call;
   if (from_pageable && !to_pageable) {
@@ -103,6 +112,8 @@ cudaError_t fill(const char* call, void* to, const Rows& rows, int value, cudaSt
   const bool waits = wait && memory->on_host();
   auto* const target = static_cast<char*>(to);
   Work work{.name = call, .kind = WorkKind::kSet, .bytes = rows.bytes(), .reach = home(memory)};
+  work.observed.value = value;
+  work.observed.to = place(memory);
   work.run = [=, held = hold(to), name = std::string(call)] {
     check_held(held, name);
     for (size_t row = 0; row < rows.height; ++row) std::memset(target + row * rows.to_pitch, value, rows.width);

@@ -265,6 +265,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
 cudaError_t cudaDeviceSynchronize() {
   return api("cudaDeviceSynchronize", [&] {
     if (cudaError_t status = check_device_wait(current_device())) return status;
+    note_wait(WaitKind::kDevice, current_device());
     finish_device(current_device());
     return state().sticky;
   });

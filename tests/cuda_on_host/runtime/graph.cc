@@ -76,6 +76,7 @@ cudaError_t instantiate(cudaGraphExec_t* result, cudaGraph_t named, unsigned lon
     }
   }
   exec->objects = std::make_shared<ObjectReferences>(graph->objects);
+  exec->number = static_cast<uint32_t>(state().next_id++);
   *result = state().execs.add(std::move(exec));
   return cudaSuccess;
 }
@@ -124,6 +125,9 @@ cudaError_t launch(cudaGraphExec_t named_exec, cudaStream_t named_stream) {
     Work work = node.action.work;
     work.stream = stream->name;
     work.in_graph = true;
+    work.observed.stream = stream->id;
+    work.observed.graph = exec->number;
+    work.observed.node = uint64_t{exec->number} << 32 | (works.size() + 1);
     Event* event = node.action.event ? find_event(node.action.event, "cudaGraphLaunch") : nullptr;
     if (event && node.action.type == cudaGraphNodeTypeWaitEvent) after.push_back(event->record->work);
     if (event && node.action.type == cudaGraphNodeTypeEventRecord) {

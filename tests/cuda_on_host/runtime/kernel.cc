@@ -69,6 +69,9 @@ cudaError_t launch(const void* function, const dim3& grid, const dim3& block, vo
   simt::BoundKernel bound = kernel->bind(function, arguments);
   std::vector<Held> held = check_arguments(kernel->name, bound, stream->device);
   Work work{.name = kernel->name, .kind = WorkKind::kKernel};
+  work.observed.grid = grid;
+  work.observed.block = block;
+  work.observed.shared_bytes = shared;
   work.run = [=, name = kernel->name, call = std::move(bound.call)] {
     for (const Held& memory : held) check_held(memory, name);
     simt::set_bounds_of(&bounds_of);

@@ -71,6 +71,8 @@ cudaError_t cudaFree(void* pointer) {
           return cudaErrorInvalidValue;
         }
         if (memory->imports > 0) add_misuse("cudaFree: memory that cudaIpcOpenMemHandle gave and nobody closed");
+        if (memory->shared && memory->shared->event().openers > 0)
+          add_misuse("cudaFree: memory that another process has open");
         finish_device(memory->device);
         if (memory->kind == MemoryKind::kPool) return release_pool_memory(*memory);
         delete_memory(*memory);

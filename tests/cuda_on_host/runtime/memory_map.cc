@@ -189,6 +189,42 @@ void delete_memory(Allocation& memory) {
   state().memory.erase(start);
 }
 
+void share_memory(Allocation& memory) {
+  const int file = memfd_create("cuda_standin_memory", MFD_CLOEXEC);
+  if (file < 0) die("cuda_standin: memfd_create");
+  memory.shared = std::make_shared<SharedFile>(file, memory.page_bytes, false);
+  if (mprotect(memory.pages, memory.page_bytes, PROT_READ) != 0) die("cuda_standin: mprotect");
+  const auto offset = static_cast<size_t>(memory.start - memory.pages);
+  for (size_t done = 0; done < memory.bytes;) {
+    const ssize_t part = pwrite(file, memory.start + done, memory.bytes - done, static_cast<off_t>(offset + done));
+    if (part <= 0) die("cuda_standin: pwrite");
+    done += static_cast<size_t>(part);
+  }
+  if (mmap(memory.pages, memory.page_bytes, protection(memory, state().open), MAP_SHARED | MAP_FIXED, file, 0) ==
+      MAP_FAILED)
+    die("cuda_standin: mmap");
+}
+
+Allocation& import_memory(std::shared_ptr<SharedFile> file, int device, size_t bytes) {
+  Allocation memory;
+  memory.id = state().next_id++;
+  memory.kind = MemoryKind::kImported;
+  memory.device = device;
+  memory.bytes = bytes;
+  memory.page_bytes = file->bytes();
+  memory.pages = reserve_pages(memory.page_bytes, kPage);
+  if (!memory.pages) die("cuda_standin: mmap");
+  memory.start = memory.pages + memory.page_bytes - round_up(std::max<size_t>(bytes, 1), kAlignment);
+  if (mmap(memory.pages, memory.page_bytes, protection(memory, state().open), MAP_SHARED | MAP_FIXED, file->file(),
+           0) == MAP_FAILED)
+    die("cuda_standin: mmap");
+  ASAN_POISON_MEMORY_REGION(memory.pages, memory.page_bytes);
+  ASAN_UNPOISON_MEMORY_REGION(memory.start, memory.bytes);
+  memory.shared = std::move(file);
+  char* const start = memory.start;
+  return state().memory.emplace(start, std::move(memory)).first->second;
+}
+
 void update_protection(const Allocation& memory) {
   if (mprotect(memory.pages, memory.page_bytes, protection(memory, state().open)) != 0) die("cuda_standin: mprotect");
 }

@@ -19,6 +19,7 @@ struct Queue {
   std::vector<uint64_t> ready;  // follow nothing that is pending, and have not started
   uint64_t next = 1, generation = 0;
   std::deque<Job> jobs;
+  size_t external = 0;  // pending work that another process may keep waiting
   bool job_runs = false, has_thread = false;
 };
 Queue& queue() {
@@ -31,6 +32,7 @@ void complete(uint64_t id) {
   const auto it = q.pending.find(id);
   if (it == q.pending.end()) return;
   const std::vector<uint64_t> followers = std::move(it->second.followers);
+  if (it->second.external) --q.external;
   q.pending.erase(it);
   for (uint64_t follower : followers) {
     if (--q.pending.at(follower).blockers == 0) q.ready.push_back(follower);
@@ -73,6 +75,17 @@ void note(const Work& work) {
   state().trace.push_back({work.name, work.kind, work.device, work.stream, work.bytes, work.in_graph});
 }
 
+void observe(Work& work, uint64_t start_ns) {
+  ObservedWork& seen = work.observed;
+  seen.name = work.name;
+  seen.kind = work.kind;
+  seen.device = work.device;
+  seen.bytes = work.bytes;
+  seen.start_ns = start_ns;
+  seen.end_ns = clock_ns();
+  observer()->ran(seen);
+}
+
 void stay_with(cudaError_t status, const std::string& text) {
   state().sticky = status;
   add_misuse(text);
@@ -99,9 +112,11 @@ void start(uint64_t id) {
   const auto run = std::move(work.run);
   thread_state().in_work = true;
   set_running(work.name.c_str());
+  const uint64_t start_ns = observer() ? clock_ns() : 0;
   try {
     run();
     note(work);
+    if (observer() && start_ns != 0 && work.kind != WorkKind::kMarker) observe(work, start_ns);
   } catch (const DeviceError& error) {
     stay_with(error.status, error.text);
   } catch (const std::exception& error) {
@@ -114,10 +129,12 @@ void start(uint64_t id) {
 
 uint64_t choose(bool wanted_only) {
   Queue& q = queue();
-  if (!wanted_only) return q.ready.empty() ? 0 : q.ready[state().random() % q.ready.size()];
+  if (!wanted_only && q.external == 0) return q.ready.empty() ? 0 : q.ready[state().random() % q.ready.size()];
   std::vector<uint64_t> choice;
   for (uint64_t id : q.ready) {
-    if (q.pending.at(id).wanted == q.generation) choice.push_back(id);
+    const Work& work = q.pending.at(id);
+    if (wanted_only && work.wanted != q.generation) continue;
+    if (!work.external || work.external()) choice.push_back(id);
   }
   return choice.empty() ? 0 : choice[state().random() % choice.size()];
 }
@@ -142,6 +159,8 @@ void want(const std::vector<uint64_t>& works) {
 uint64_t add_work(Work work, std::vector<uint64_t> after) {
   Queue& q = queue();
   const uint64_t id = q.next++;
+  work.observed.correlation = thread_state().correlation;
+  if (work.external) ++q.external;
   std::sort(after.begin(), after.end());
   after.erase(std::unique(after.begin(), after.end()), after.end());
   std::erase_if(after, [&](uint64_t other) { return !q.pending.contains(other); });
@@ -165,7 +184,7 @@ void finish(std::vector<uint64_t> works) {
     if (wanted_only) want(works);
     const uint64_t id = choose(wanted_only);
     if (id == 0) {
-      Lock::wait();  // for a host function
+      queue().external > 0 ? Lock::pause() : Lock::wait();  // for another process, or a host function
       continue;
     }
     start(id);
@@ -222,6 +241,7 @@ void clear_work() {
   while (!q.jobs.empty() || q.job_runs) Lock::wait();
   q.pending.clear();
   q.ready.clear();
+  q.external = 0;
 }
 
 size_t pending_work() {

@@ -1,5 +1,6 @@
 #include "tests/cuda_on_host/runtime/state.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -76,6 +77,13 @@ void Lock::wait() {
   lock_depth = depth;
   held.release();
 }
+void Lock::pause() {
+  const int depth = std::exchange(lock_depth, 0);
+  mutex().unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(100));
+  mutex().lock();
+  lock_depth = depth;
+}
 void Lock::notify() {
   changed().notify_all();
 }
@@ -84,9 +92,45 @@ void add_misuse(const std::string& text) {
   state().misuse += text + "\n";
 }
 
-Call::Call(const char* name, unsigned rules) : driver_((rules & kDriver) != 0) {
+static uint64_t correlations = 0;
+
+uint64_t last_correlation() {
+  Lock lock;
+  return correlations;
+}
+
+Observer*& observer() {
+  static Observer* one = nullptr;
+  return one;
+}
+
+void set_observer(Observer* one) {
+  Lock lock;
+  observer() = one;
+}
+
+ObserverLock::ObserverLock() {
+  if (lock_depth++ == 0) mutex().lock();
+}
+ObserverLock::~ObserverLock() {
+  if (--lock_depth == 0) mutex().unlock();
+}
+
+uint64_t clock_ns() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
+void note_wait(WaitKind kind, int device, uint64_t stream, uint64_t event) {
+  thread_state().wait = {.kind = kind, .stream = stream, .event = event, .device = device};
+}
+
+Call::Call(const char* name, unsigned rules) : name_(name), driver_((rules & kDriver) != 0) {
   State& s = state();
-  const ThreadState& thread = thread_state();
+  ThreadState& thread = thread_state();
+  thread.correlation = ++correlations;
+  thread.wait = {};
+  if (observer()) start_ns_ = clock_ns();
   if (thread.in_work || thread.in_host_function) {
     add_misuse(std::string(name) + ": called from " + (thread.in_work ? "work of a stream" : "a host function"));
     status_ = cudaErrorNotPermitted;
@@ -111,7 +155,19 @@ Call::~Call() {
 }
 
 cudaError_t Call::end(cudaError_t status) {
-  if (status != cudaSuccess && !driver_) thread_state().last_error = status;
+  ThreadState& thread = thread_state();
+  if (status != cudaSuccess && !driver_) thread.last_error = status;
+  if (observer() && start_ns_ != 0) {
+    const uint64_t now = clock_ns();
+    if (thread.wait.kind != WaitKind::kNone) {
+      ObservedWait wait = thread.wait;
+      wait.correlation = thread.correlation;
+      wait.start_ns = start_ns_;
+      wait.end_ns = now;
+      observer()->waited(wait);
+    }
+    observer()->called({name_, driver_, thread.correlation, status, start_ns_, now});
+  }
   return status;
 }
 
@@ -189,6 +245,7 @@ Live live() {
         found.device_bytes += memory.bytes;
         break;
       case MemoryKind::kMapped:
+      case MemoryKind::kImported:
         ++found.mappings;
         break;
       case MemoryKind::kHost:

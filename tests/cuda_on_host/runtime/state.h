@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "tests/cuda_on_host/runtime/handles.h"
+#include "tests/cuda_on_host/runtime/observer.h"
 #include "tests/cuda_on_host/runtime/standin.h"
 
 namespace cuda_standin {
@@ -33,6 +35,33 @@ enum class MemoryKind {
   kMapped,      // cuMemMap
   kHost,        // cudaHostAlloc
   kRegistered,  // cudaHostRegister: the program's own
+  kImported,    // cudaIpcOpenMemHandle: another process's
+};
+
+// What processes know of an event together. Each record of it is a turn.
+struct SharedEvent {
+  std::atomic<uint64_t> recorded, happened, wanted;
+  std::atomic<int> process;  // that recorded the newest
+  std::atomic<int> openers;  // other processes that have the file
+};
+// A file without a name that other processes may open: memory's pages, and a SharedEvent behind them.
+class SharedFile {
+ public:
+  SharedFile(int file, size_t bytes, bool foreign);
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+  int file() const { return file_; }
+  uint64_t inode() const { return inode_; }
+  size_t bytes() const { return bytes_; }  // of pages
+  SharedEvent& event() const { return *event_; }
+
+ private:
+  int file_;
+  size_t bytes_;
+  bool foreign_;
+  uint64_t inode_ = 0;
+  SharedEvent* event_ = nullptr;
 };
 
 struct Allocation {
@@ -52,6 +81,7 @@ struct Allocation {
   uint64_t physical = 0;   // mapped memory: its handle
   bool releasing = false;  // pool memory: cudaFreeAsync has been called
   int imports = 0;         // how often cudaIpcOpenMemHandle gave it
+  std::shared_ptr<SharedFile> shared = {};  // what other processes see of it, or it is of another process
   bool on_host() const { return kind == MemoryKind::kHost || kind == MemoryKind::kRegistered; }
 };
 
@@ -78,6 +108,10 @@ char* reserve_pages(size_t bytes, size_t alignment);
 Allocation& new_memory(MemoryKind kind, int device, size_t bytes);
 // Takes it back; its addresses stay closed.
 void delete_memory(Allocation& memory);
+// Moves the allocation's pages to a file, where they stay at their addresses.
+void share_memory(Allocation& memory);
+// Another process's memory, `bytes` long, which ends with the file's pages.
+Allocation& import_memory(std::shared_ptr<SharedFile> file, int device, size_t bytes);
 // Makes pages of 0xFF, or closes them for good.
 void map_pages(char* pages, size_t bytes, int protection);
 void unmap_pages(char* pages, size_t bytes);
@@ -109,6 +143,8 @@ struct Work {
   bool in_graph = false;
   Devices reach = 0;  // of whose memory it may touch besides `device`'s
   std::function<void()> run = {};
+  ObservedWork observed = {};           // what an observer is told besides
+  std::function<bool()> external = {};  // whether what it waits for in another process has happened
 
   // The queue's.
   std::vector<uint64_t> after = {}, followers = {};
@@ -164,6 +200,8 @@ struct Record {
   bool captured = false;         // last recorded in a stream that was capturing
   uint64_t capture = 0;          // in this sequence
   std::vector<Node*> nodes;
+  std::shared_ptr<SharedFile> shared;  // where other processes may know of it
+  uint64_t own_turn = 0;               // the newest of this process
 };
 struct Event {
   cudaEvent_t handle = nullptr;
@@ -173,6 +211,15 @@ struct Event {
   std::shared_ptr<Record> record = std::make_shared<Record>();
   bool timing() const { return !(flags & cudaEventDisableTiming); }
 };
+
+// `work` is the record's newest, of this process.
+void begin_turn(Record& record, uint64_t work);
+void tell_happened(SharedEvent& event, uint64_t turn);
+// Whether another process recorded it last, and whether that has happened.
+bool is_foreign(const Record& record);
+bool foreign_has_happened(const Record& record);
+// Work that waits for the newest record of another process.
+uint64_t add_foreign_wait(const Record& record, int device, cudaStream_t stream, std::vector<uint64_t> after);
 
 // Null, with a report, for what is no stream.
 Stream* find_stream(cudaStream_t stream, const char* call);
@@ -249,6 +296,7 @@ struct Exec {
   std::vector<ExecNode> nodes;
   std::shared_ptr<ObjectReferences> objects;
   uint64_t last = 0;  // the end of its newest launch
+  uint32_t number = 0;
 };
 
 struct Capture {
@@ -352,6 +400,7 @@ struct State {
   std::map<uint64_t, Physical> physical;  // by handle
   std::map<char*, Reservation> reservations;
   std::map<uint64_t, std::weak_ptr<Record>> exported_events;
+  std::vector<std::weak_ptr<Record>> shared_records;
   uint64_t next_id = 1;  // of streams, captures, allocations
   std::map<const void*, int> dynamic_shared_limits;
 };
@@ -365,6 +414,8 @@ struct ThreadState {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::vector<cudaStream_t> own_streams;  // cudaStreamPerThread, by device
   bool in_work = false, in_host_function = false;
+  uint64_t correlation = 0;  // of the call that the thread is in
+  ObservedWait wait;         // what that does
 };
 ThreadState& thread_state();
 
@@ -378,6 +429,12 @@ inline bool is_device(int device) {
   return device >= 0 && device < state().options.devices;
 }
 void add_misuse(const std::string& text);
+// Who is told of calls and work; null for nobody.
+Observer*& observer();
+// Nanoseconds of the steady clock.
+uint64_t clock_ns();
+// Says that the call that this thread is in waits.
+void note_wait(WaitKind kind, int device, uint64_t stream = 0, uint64_t event = 0);
 
 // Held by a thread any number of times.
 class Lock {
@@ -389,6 +446,8 @@ class Lock {
   // Gives the lock up until some work is done; held once only.
   static void wait();
   static void notify();
+  // Gives the lock up for a moment, for what no thread of this process tells.
+  static void pause();
 };
 
 enum CallRules : unsigned {
@@ -411,8 +470,10 @@ class Call {
 
  private:
   Lock lock_;
+  const char* name_;
   cudaError_t status_ = cudaSuccess;
   bool driver_ = false;
+  uint64_t start_ns_ = 0;
 };
 
 // A function of the toolkit: `body` says what it does where nothing keeps it from being done.

@@ -79,6 +79,7 @@ cudaError_t record(cudaEvent_t named_event, cudaStream_t named_stream, unsigned 
   uint64_t id = 0;
   if (cudaError_t status = submit(*stream, {.name = "event record", .run = [time] { *time = state().now; }}, &id))
     return status;
+  if (event->record->shared) begin_turn(*event->record, id);
   event->record->captured = false;
   event->record->done_once = true;
   event->record->nodes.clear();
@@ -127,7 +128,12 @@ cudaError_t wait_for(cudaStream_t named_stream, cudaEvent_t named_event, unsigne
     return event->record->done_once ? break_capture(*stream->capture, cudaErrorStreamCaptureIsolation) : cudaSuccess;
   }
   if (cudaError_t status = check_legacy(*stream)) return status;
+  if (is_foreign(*event->record)) {
+    set_last(*stream, add_foreign_wait(*event->record, stream->device, stream->name, stream_dependencies(*stream)));
+    return cudaSuccess;
+  }
   if (!event->record->done_once) return cudaSuccess;
+  note_wait(WaitKind::kStreamForEvent, stream->device, stream->id, event->id);
   std::vector<uint64_t> after = stream_dependencies(*stream);
   after.push_back(event->record->work);
   set_last(*stream,
@@ -176,6 +182,7 @@ cudaError_t submit(Stream& stream, Work work, uint64_t* id, cudaGraphNodeType ty
   if (id) *id = 0;
   work.device = stream.device;
   work.stream = stream.name;
+  work.observed.stream = stream.id;
   if (stream.capture) return add_node(stream, {.type = type, .work = std::move(work)});
   if (cudaError_t status = check_legacy(stream)) return status;
   const uint64_t made = add_work(std::move(work), stream_dependencies(stream));
@@ -220,6 +227,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t named) {
     Stream* stream = find_stream(named, "cudaStreamSynchronize");
     if (!stream) return cudaErrorInvalidResourceHandle;
     if (cudaError_t status = check_stream_wait(*stream)) return status;
+    note_wait(WaitKind::kStream, stream->device, stream->id);
     finish(stream->legacy ? stream_dependencies(*stream) : std::vector<uint64_t>{stream->last});
     trim_pools(stream->device);
     return state().sticky;
@@ -326,7 +334,7 @@ cudaError_t cudaEventQuery(cudaEvent_t named) {
     if (!event) return cudaErrorInvalidResourceHandle;
     if (event->record->captured) return refuse_captured(*event);
     if (cudaError_t status = check_unsafe()) return status;
-    const bool done = poll(event->record->work);
+    const bool done = is_foreign(*event->record) ? foreign_has_happened(*event->record) : poll(event->record->work);
     if (state().sticky != cudaSuccess) return state().sticky;
     return done ? cudaSuccess : cudaErrorNotReady;
   });
@@ -338,7 +346,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t named) {
     if (!event) return cudaErrorInvalidResourceHandle;
     if (event->record->captured) return refuse_captured(*event);
     if (cudaError_t status = check_unsafe()) return status;
-    finish({event->record->work});
+    note_wait(WaitKind::kEvent, event->device, 0, event->id);
+    finish({is_foreign(*event->record) ? add_foreign_wait(*event->record, event->device, nullptr, {})
+                                       : event->record->work});
     trim_pools(event->device);
     return state().sticky;
   });
