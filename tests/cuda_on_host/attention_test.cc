@@ -155,7 +155,7 @@ void expect_as_in_double(const Case& c) {
   if (c.mask.has_value() && c.mask->scalar_type() != kBool) of_double.mask = wide(*c.mask);
   const std::vector<Tensor> gpu = attend(c, in, true), cpu = attend(of_double, in_double, false);
   // Scores of wide heads are larger, and their gradients are rounded to 16 bits.
-  const double wider = std::max(1.0, std::sqrt(static_cast<double>(c.width) / 64));
+  const double wider = std::max(1.0, static_cast<double>(c.width) / 64);
   const double tolerance = (c.dtype == kHalf ? 2e-3 : 1.6e-2) * wider;
   const char* names[] = {"output", "logarithms", "gradient of the query", "gradient of the key",
                          "gradient of the value"};
@@ -167,6 +167,7 @@ void expect_as_in_double(const Case& c) {
 
 TEST(CudaAttention, RandomShapesOf16BitNumbers) {
   std::mt19937 random(20);
+  matrix_testing::random_bits().seed(20);
   const auto below = [&random](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
   constexpr int64_t kWidths[] = {1, 8, 24, 32, 40, 64, 72, 96, 128, 136, 256};
   constexpr Arrangement kArrangements[] = {Arrangement::kContiguous, Arrangement::kContiguous,
