@@ -154,7 +154,9 @@ void expect_as_in_double(const Case& c) {
   of_double.dtype = kDouble;
   if (c.mask.has_value() && c.mask->scalar_type() != kBool) of_double.mask = wide(*c.mask);
   const std::vector<Tensor> gpu = attend(c, in, true), cpu = attend(of_double, in_double, false);
-  const double tolerance = c.dtype == kHalf ? 2e-3 : 1.6e-2;
+  // Scores of wide heads are larger, and their gradients are rounded to 16 bits.
+  const double wider = std::max(1.0, static_cast<double>(c.width) / 64);
+  const double tolerance = (c.dtype == kHalf ? 2e-3 : 1.6e-2) * wider;
   const char* names[] = {"output", "logarithms", "gradient of the query", "gradient of the key",
                          "gradient of the value"};
   for (size_t i = 0; i < gpu.size(); ++i) {
@@ -165,6 +167,7 @@ void expect_as_in_double(const Case& c) {
 
 TEST(CudaAttention, RandomShapesOf16BitNumbers) {
   std::mt19937 random(20);
+  matrix_testing::random_bits().seed(20);
   const auto below = [&random](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
   constexpr int64_t kWidths[] = {1, 8, 24, 32, 40, 64, 72, 96, 128, 136, 256};
   constexpr Arrangement kArrangements[] = {Arrangement::kContiguous, Arrangement::kContiguous,
@@ -180,7 +183,7 @@ TEST(CudaAttention, RandomShapesOf16BitNumbers) {
     c.dropout = below(3) == 0 ? 0.3 : 0;
     c.layout = kArrangements[below(4)];
     const std::vector<int64_t> sizes = {c.queries, c.keys};
-    switch (below(4)) {
+    switch (c.causal ? 3 : below(4)) {
       case 0:
         c.mask = at::to(random_tensor(sizes, kInt), kBool);
         break;

@@ -107,14 +107,12 @@ __global__ void __launch_bounds__(P::kThreads, 1) attend(const __grid_constant__
   float* const sums =
       static_cast<float*>(call.sums) + (int64_t{again.batch} * call.heads + again.head) * call.queries + again.first;
   const auto kept = static_cast<float>(call.dropout.factor);
-  store_result<P>(queries, out,
-                  Head(call.out, call.dtype, again.batch, again.head, call.queries, call.value_width), again.first,
-                  [&](int m, int h) {
+  store_result<P>(queries, out, Head(call.out, call.dtype, again.batch, again.head, call.queries, call.value_width),
+                  again.first, [&](int m, int h) {
                     const int row = row_of<P>(m, h);
                     const float sum = sum_of_lanes(softmax.sums[m][h]);
                     if (lane_of() % 4 == 0 && again.first + row < call.queries) {
-                      sums[row] =
-                          sum == 0.0f ? kInfinite<float> : softmax.largest[m][h] * kLogOf2 + log_of(sum);
+                      sums[row] = sum == 0.0f ? kInfinite<float> : softmax.largest[m][h] * kLogOf2 + log_of(sum);
                     }
                     return sum == 0.0f ? 0.0f : kept / sum;
                   });

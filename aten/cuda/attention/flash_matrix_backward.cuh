@@ -122,9 +122,8 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   const Place again(ptx::anew(static_cast<int>(blockIdx.x)), blocks, call.heads, P::kRows);
   if (again.first + first_row<P>() >= call.queries) return;
   const float factor = static_cast<float>(call.scale * call.dropout.factor);
-  store_result<P>(queries, result,
-                  Head(all.grad_query, call.dtype, again.batch, again.head, call.queries, call.width), again.first,
-                  [&](int, int) { return factor; });
+  store_result<P>(queries, result, Head(all.grad_query, call.dtype, again.batch, again.head, call.queries, call.width),
+                  again.first, [&](int, int) { return factor; });
 }
 
 // A block for a tile of keys: rows are keys, columns queries, those of all heads that share the keys.
@@ -145,7 +144,8 @@ __global__ void __launch_bounds__(P::kThreads, 1)
     start_tile<P, P::kColumns>(stages + 2 * stage * P::kColumnsBytes,
                                Head(call.query, call.dtype, place.batch, head, call.queries, call.width), begin);
     start_tile<P, P::kColumns>(stages + (2 * stage + 1) * P::kColumnsBytes,
-                               Head(all.grad_out, call.dtype, place.batch, head, call.queries, call.value_width), begin);
+                               Head(all.grad_out, call.dtype, place.batch, head, call.queries, call.value_width),
+                               begin);
     // What is not there has queries and gradients of zeros, so that any sum does.
     if (const int column = static_cast<int>(threadIdx.x); column < P::kColumns) {
       const bool inside = begin + column < call.queries;
@@ -181,9 +181,8 @@ __global__ void __launch_bounds__(P::kThreads, 1)
       score<P, kPlain, true>(weights, scoring, first, begin);
       const float* const sums = column_sums + 2 * stage * P::kColumns;
       const float* const changes = sums + P::kColumns;
-      for_scores<P, false>(weights, [&](float& x, int, int, int column) {
-        x = ptx::ex2_approx(x - sums[column] * kLog2OfE);
-      });
+      for_scores<P, false>(weights,
+                           [&](float& x, int, int, int column) { x = ptx::ex2_approx(x - sums[column] * kLog2OfE); });
       // A weight that is dropped is left with a sign: it counts for the scores' gradients, not for the values'.
       if constexpr (!kPlain) {
         for_dropped<P, true>(scoring, first, begin, [&](int m, int n, int r) {

@@ -190,8 +190,7 @@ void wait_for_copies(int groups_left) {
   while (own.committed.size() > static_cast<size_t>(groups_left)) {
     for (const Copy& copy : own.committed.front()) {
       std::memcpy(copy.to, copy.data.data(), copy.size);
-      for (size_t i = 0; i < copy.size; i += kWord)
-        g.pending.erase((reinterpret_cast<uintptr_t>(copy.to) + i) / kWord);
+      for (size_t i = 0; i < copy.size; i += kWord) g.pending.erase((reinterpret_cast<uintptr_t>(copy.to) + i) / kWord);
       watch::arrived(copy.to, copy.size, __builtin_return_address(0));
     }
     own.committed.pop_front();

@@ -18,8 +18,8 @@ void load_matrices(int count, bool transposed, const void* row, uint32_t* to, Si
 enum class Multiplied { kHalf, kBFloat16, kTf32 };  // k is 16, 16 and 8
 void multiply_matrices(Multiplied type, float* d, const uint32_t* a, const uint32_t* b, Site site);
 
-// cp.async to shared memory of `bytes` and zeros up to `size`, of which addresses are multiples. What is copied is there
-// when the thread has waited for it: until then there is poison, and who touches it ends the launch.
+// cp.async to shared memory of `bytes` and zeros up to `size`, of which addresses are multiples. What is copied is
+// there when the thread has waited for it: until then there is poison, and who touches it ends the launch.
 void start_copy(void* to, const void* from, unsigned bytes, unsigned size, Site site);
 void commit_copies();
 void wait_for_copies(int groups_left);
