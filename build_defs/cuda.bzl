@@ -44,7 +44,7 @@ def _cuda_archives_impl(ctx):
         archive = ctx.actions.declare_file("%s/%s.%s" % (ctx.label.name, source.basename, "lo" if ctx.attr.alwayslink else "a"))
         tools = [ctx.executable._nvcc.path, toolchain.objcopy_executable, toolchain.ar_executable, toolchain.nm_executable]
         ctx.actions.run(
-            executable = ctx.executable._compile,
+            executable = ctx.executable._compile_program if ctx.attr.is_program else ctx.executable._compile,
             arguments = tools + [source.path, archive.path] + flags,
             tools = [ctx.executable._nvcc],
             inputs = depset([source], transitive = [inputs]),
@@ -63,9 +63,11 @@ _cuda_archives = rule(
         "hdrs": attr.label_list(allow_files = True),
         "deps": attr.label_list(providers = [CcInfo]),
         "alwayslink": attr.bool(),
+        "is_program": attr.bool(),
         "options": attr.string_list(),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
         "_compile": attr.label(default = "//build_defs:compile_cuda.sh", executable = True, allow_single_file = True, cfg = "host"),
+        "_compile_program": attr.label(default = "//build_defs:compile_cuda_program.sh", executable = True, allow_single_file = True, cfg = "host"),
         "_nvcc": attr.label(default = "//third_party/cuda:nvcc", executable = True, allow_single_file = True, cfg = "host"),
         "_toolkit": attr.label(default = "//third_party/cuda:toolkit"),
     },
@@ -78,12 +80,14 @@ ON_HOST_COPTS = ["-include", "tests/cuda_on_host/simt/device.h", "-O1", "-g1"] +
     "//conditions:default": [],
 })
 
+_LAUNCH_SYNTAX = "//tests/cuda_on_host/programs:launch_syntax"
+
 def _on_host(label):
     # "//a/b" is short for "//a/b:b".
     name = label if ":" in label else label + ":" + label.split("/")[-1]
     return name + "_on_host"
 
-def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = None, nvcc_options = [], testonly = False, alwayslink = False, visibility = None):
+def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = None, launch_syntax = False, nvcc_options = [], testonly = False, alwayslink = False, visibility = None):
     """A library of .cu files and their headers, and <name>_on_host, the same for tests on the host.
 
     Kernels are launched with c10/cuda/launch.h; neither library brings a CUDA runtime.
@@ -94,6 +98,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
       hdrs: as cc_library's.
       deps: C++ libraries.
       cuda_deps: further kd_cuda_library targets.
+      launch_syntax: the sources are a program's, which launch by `kernel<<<...>>>` and may have constructors that run before main.
       on_host: where the sources cannot be compiled for the host, a library that defines the same functions: <name>_on_host is that.
       nvcc_options: further ones.
       testonly: as cc_library's.
@@ -107,6 +112,7 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
         srcs = srcs,
         hdrs = hdrs,
         alwayslink = alwayslink,
+        is_program = launch_syntax,
         options = nvcc_options,
         deps = deps + cuda_deps,
         target_compatible_with = CUDA_ONLY,
@@ -136,7 +142,8 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
             testonly = testonly,
             srcs = [source],
             outs = [sources[-1]],
-            cmd = "{ echo '#line 1 \"$(location %s)\"'; cat $(location %s); } > $@" % (source, source),
+            cmd = "{ echo '#line 1 \"$(location %s)\"'; %s < $(location %s); } > $@" % (source, "$(execpath %s)" % _LAUNCH_SYNTAX if launch_syntax else "cat", source),
+            exec_tools = [_LAUNCH_SYNTAX] if launch_syntax else [],
             visibility = ["//visibility:private"],
         )
     kd_cc_library(
@@ -145,10 +152,11 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
         srcs = sources,
         hdrs = hdrs,
         alwayslink = alwayslink,
-        copts = ON_HOST_COPTS,
+        copts = ON_HOST_COPTS + (["-include", "tests/cuda_on_host/programs/launcher.h"] if launch_syntax else []),
         target_compatible_with = CUDA_HEADERS,
         visibility = visibility,
-        deps = deps + ["//tests/cuda_on_host/simt:device"] + [_on_host(dep) for dep in cuda_deps],
+        deps = deps + ["//tests/cuda_on_host/simt:device"] + [_on_host(dep) for dep in cuda_deps] +
+               (["//tests/cuda_on_host/programs:launcher"] if launch_syntax else []),
     )
 
 def kd_cuda_test(name, srcs, deps = [], cuda_deps = [], tags = [], **kwargs):

@@ -691,7 +691,8 @@ TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
   const Table table = table_of(
       "op { schema: \"f(Tensor x) -> Tensor\" function: true inplace { schema: \"f_(Tensor(a!) x) -> Tensor(a!)\" "
       "kernel { key: SPARSE_CPU function: \"f_sparse_\" } } kernel { key: CPU function: \"f_cpu\" } "
-      "kernel { key: SPARSE_CPU function: \"f_sparse\" } kernel { key: NESTED_CPU function: \"f_nested\" } kernel { key: QUANTIZED_CPU function: \"f_quantized\" } "
+      "kernel { key: SPARSE_CPU function: \"f_sparse\" } kernel { key: NESTED_CPU function: \"f_nested\" } "
+      "kernel { key: QUANTIZED_CPU also: QUANTIZED_CUDA function: \"f_quantized\" } "
       "autocast { cpu: \"FP32\" } }"
       "op { schema: \"g(Tensor x) -> Tensor\" kernel { key: CPU function: \"g_cpu\" } autocast { cpu: \"FP32\" } }");
   const std::string operators = emit_operators(table), layers = emit_layers(table), autocast = emit_autocast(table);
@@ -703,6 +704,7 @@ TEST(Layers, KernelsOfLayoutsAreConstantsThatOperatorsNameWeakly) {
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::SparseCsrCPU, &at::native::f_sparse)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCPU, &at::native::f_nested)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::QuantizedCPU, &at::native::f_quantized)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::QuantizedCUDA, &at::native::f_quantized)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutocastCPU, &at::autocast_kernels::f_cpu)"));
   EXPECT_FALSE(contains(layers, "> g"));
   EXPECT_FALSE(contains(autocast, "constinit c10::detail::TypedKernels<Tensor (*)(const Tensor&)> f "));

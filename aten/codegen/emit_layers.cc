@@ -9,6 +9,7 @@ std::vector<const char*> key_names(Kernel::Key key) {
   if (key == Kernel::SPARSE_CUDA) return {"SparseCUDA", "SparseCsrCUDA"};
   if (key == Kernel::NESTED_CPU) return {"NestedTensorCPU"};
   if (key == Kernel::QUANTIZED_CPU) return {"QuantizedCPU"};
+  if (key == Kernel::QUANTIZED_CUDA) return {"QuantizedCUDA"};
   return {"NestedTensorCPU", "AutogradNestedTensor"};
 }
 

@@ -26,7 +26,8 @@ std::string out_name(const Operator& op, size_t i) {
 std::string layout_declarations(const Variant& variant) {
   std::string text;
   for (const Kernel& kernel : variant.layout_kernels) {
-    if (kernel.key() == Kernel::SPARSE_CUDA) continue;  // stands beside SPARSE_CPU, for the same function
+    // These stand beside those of the CPU, for the same function.
+    if (kernel.key() == Kernel::SPARSE_CUDA || kernel.key() == Kernel::QUANTIZED_CUDA) continue;
     text += print("$result$ $kernel$($parameters$);\n", {{"result", variant.signature.result},
                                                          {"kernel", kernel.function()},
                                                          {"parameters", variant.signature.parameters()}});

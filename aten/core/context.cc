@@ -5,6 +5,7 @@
 #endif
 
 #include "aten/cpu/isa.h"
+#include "c10/cuda/hooks.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/atomic.h"
 #include "c10/util/exception.h"
@@ -99,6 +100,11 @@ void Context::alertNotDeterministic(std::string_view caller) {
 
 bool Context::hasMKLDNN() { return KINDLING_HAVE_ONEDNN; }
 bool Context::hasOpenMP() { return KINDLING_HAVE_OPENMP; }
+
+bool Context::hasCuSOLVER() { return c10::cuda::library_version(c10::cuda::Library::kCuSOLVER) > 0; }
+bool Context::hasCuBLASLt() { return c10::cuda::library_version(c10::cuda::Library::kCuBLASLt) > 0; }
+long Context::versionCUDART() { return c10::cuda::library_version(c10::cuda::Library::kRuntime); }
+long Context::versionCuDNN() { return c10::cuda::library_version(c10::cuda::Library::kCuDNN); }
 
 bool Context::has(c10::DeviceType type) {
   if (type == c10::DeviceType::CUDA) return getNumGPUs() > 0;
@@ -195,6 +201,12 @@ std::string show_config() {
   out += c10::str("  - C++ Version: ", static_cast<int64_t>(__cplusplus), "\n");
   out += c10::str("  - ", get_mkldnn_version(), "\n  - ", get_openmp_version(), "\n");
   out += c10::str("  - CPU capability usage: ", get_cpu_capability(), "\n");
+  if (const long runtime = Context::versionCUDART(); runtime > 0) {
+    out += c10::str("  - CUDA Runtime ", runtime / 1000, ".", runtime / 10 % 100, "\n");
+  }
+  if (const long cudnn = Context::versionCuDNN(); cudnn > 0) {
+    out += c10::str("  - CuDNN ", cudnn / 10000, ".", cudnn / 100 % 100, ".", cudnn % 100, "\n");
+  }
   return out;
 }
 

@@ -31,10 +31,10 @@ inline constexpr LinalgBackend kLinalgDefault = LinalgBackend::Default;
 
 /// The settings of a process. Reading and setting is thread-safe.
 ///
-/// Those of libraries that this one does not use (cuDNN, cuBLAS, MAGMA, FBGEMM ...) keep their value and change
-/// nothing: results are deterministic and in the dtype's own precision whatever they say. What does something:
-/// defaultGenerator, setFlushDenormal, setDeterministicAlgorithms (for what asks alertNotDeterministic),
-/// setFloat32Precision(MKLDNN, CONV, IEEE), lazyInitDevice, and the has* questions.
+/// CPU tensors' results are deterministic and in the dtype's own precision whatever they say: what changes something there is
+/// setFlushDenormal, setDeterministicAlgorithms (for what asks alertNotDeterministic) and setFloat32Precision(MKLDNN,
+/// CONV, IEEE). CUDA tensors obey those of cuDNN and cuBLAS (docs/cuda.md). Those of libraries that this one does not use
+/// (MAGMA, FBGEMM ...) keep their value and change nothing.
 class Context {
  public:
   /// The generator that operators draw from on `device` where none is given; torch::manual_seed seeds them all. Throws
@@ -72,10 +72,11 @@ class Context {
   static bool hasKleidiAI() { return false; }
   static bool hasMAGMA() { return false; }
   static bool hasCUDA() { return has(c10::DeviceType::CUDA); }
-  static bool hasCUDART() { return hasCUDA(); }
-  static bool hasCuDNN() { return false; }
-  static bool hasCuSOLVER() { return false; }
-  static bool hasCuBLASLt() { return false; }
+  /// Whether the program is linked with the toolkit's runtime, and with the library and what uses it.
+  static bool hasCUDART() { return versionCUDART() > 0; }
+  static bool hasCuDNN() { return versionCuDNN() > 0; }
+  static bool hasCuSOLVER();
+  static bool hasCuBLASLt();
   static bool hasROCM() { return false; }
   static bool hasHIP() { return has(c10::DeviceType::HIP); }
   static bool hasMPS() { return has(c10::DeviceType::MPS); }
@@ -87,8 +88,9 @@ class Context {
   static bool hasLazy() { return false; }
   static bool hasORT() { return false; }
   static bool hasMAIA() { return false; }
-  static long versionCUDART() { return 0; }
-  static long versionCuDNN() { return 0; }
+  /// As the libraries number themselves: 13000 is 13.0, and 91900 cuDNN 9.19; 0 without them.
+  static long versionCUDART();
+  static long versionCuDNN();
 
   /// Which engine quantized operators use: there is one, the library's own.
   QEngine qEngine() const { return kNoQEngine; }

@@ -19,6 +19,7 @@
 #include "aten/ops/view/ops.h"
 #include "aten/testing/testing.h"
 #include "c10/cuda/frontend.h"
+#include "c10/cuda/guard.h"
 #include "c10/cuda/testing.h"
 #ifdef KD_CUDA_ON_HOST
 #include "tests/cuda_on_host/runtime/standin.h"
@@ -211,12 +212,29 @@ TEST(CUDASamplers, PoissonAndBinomial) {
   });
 }
 
-TEST(CUDASamplers, ANegativeRateEndsTheDevicesWork) {
+// An error, and the device goes on; in a graph, where nothing waits, a NaN.
+TEST(CUDASamplers, BadRatesEndNothing) {
   once([] {
-    expect_error<c10::Error>([] { values(at::poisson(on_gpu({1, -1}, {2}))); }, "CUDA error");
-#ifdef KD_CUDA_ON_HOST
-    cuda_standin::reset();
-#endif
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const double rate : {-1.0, nan}) {
+      expect_error<c10::Error>([&] { at::poisson(on_gpu({1, rate}, {2})); },
+                               "invalid Poisson rate, expected rate to be non-negative");
+    }
+    EXPECT_EQ(values(at::poisson(on_gpu({0}, {1}))), std::vector<double>{0});
+    EXPECT_TRUE(std::isnan(values(at::binomial(on_gpu({nan}, {1}), on_gpu({0.5}, {1})))[0]));
+    const Tensor rates = on_gpu({-2, 0}, {2});
+    at::cuda::CUDAGraph graph;
+    Tensor drawn;
+    {
+      const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
+      graph.capture_begin();
+      drawn = at::poisson(rates);
+      graph.capture_end();
+    }
+    graph.replay();
+    const std::vector<double> numbers = values(drawn);
+    EXPECT_TRUE(std::isnan(numbers[0]));
+    EXPECT_EQ(numbers[1], 0);
   });
 }
 

@@ -27,14 +27,17 @@ bool same_quantizer(const Quantizer& a, const Quantizer& b) {
 }
 
 // Options that a tensor like a quantized one may be asked for.
-ScalarType dtype_like(const char* op, const Tensor& self, const TensorOptions& options) {
+struct Wanted {
+  ScalarType dtype;
+  Device device;
+};
+Wanted options_like(const char* op, const Tensor& self, const TensorOptions& options) {
   const TensorOptions merged = self.options().merge_in(options);
   TORCH_CHECK_NOT_IMPLEMENTED(merged.layout() == Layout::Strided, op, ": a quantized tensor of layout ",
                               merged.layout(), " is not implemented");
-  TORCH_CHECK_NOT_IMPLEMENTED(merged.device().is_cpu(), op, ": quantized tensors are on the CPU, not on ",
-                              merged.device());
   TORCH_CHECK_NOT_IMPLEMENTED(!merged.pinned_memory(), op, ": pinned memory is not implemented for quantized tensors");
-  return merged.scalar_type();
+  // Of an accelerator without an index the current one.
+  return {merged.scalar_type(), empty_contiguous({0}, kByte, merged.device()).device()};
 }
 
 // A copy only where several integers share a byte.
@@ -113,7 +116,8 @@ bool equal_quantized(const Tensor& self, const Tensor& other) {
 // --- copies ---
 Tensor empty_quantized_quantized(IntArrayRef size, const Tensor& qtensor, TensorOptions options,
                                  std::optional<MemoryFormat> memory_format) {
-  const ScalarType dtype = quantized::integers_of("empty_quantized", dtype_like("empty_quantized", qtensor, options));
+  const Wanted wanted = options_like("empty_quantized", qtensor, options);
+  const ScalarType dtype = quantized::integers_of("empty_quantized", wanted.dtype);
   TORCH_CHECK(!options.has_memory_format() || !memory_format.has_value(),
               "Cannot set memory_format both in TensorOptions and explicit argument; please delete the redundant "
               "setter.");
@@ -123,12 +127,12 @@ Tensor empty_quantized_quantized(IntArrayRef size, const Tensor& qtensor, Tensor
   return quantized::make_quantized(
       empty_with_strides(size,
                          strides_of_format(size, format == MemoryFormat::Preserve ? MemoryFormat::Contiguous : format),
-                         dtype, qtensor.device()),
-      quantized::impl_of("empty_quantized", qtensor).shared_quantizer());
+                         dtype, wanted.device),
+      quantized::on_device(quantized::impl_of("empty_quantized", qtensor).shared_quantizer(), wanted.device));
 }
 
 Tensor empty_like_quantized(const Tensor& self, TensorOptions options, std::optional<MemoryFormat> memory_format) {
-  const ScalarType dtype = dtype_like("empty_like", self, options);
+  const auto [dtype, device] = options_like("empty_like", self, options);
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   if (!isQIntType(dtype)) {
     return at::empty_like(quantized::integers("empty_like", self), options.dtype(dtype), format);
@@ -136,20 +140,27 @@ Tensor empty_like_quantized(const Tensor& self, TensorOptions options, std::opti
   const DimVector strides =
       format == MemoryFormat::Preserve ? strides_like(self) : strides_of_format(self.sizes(), format);
   return quantized::make_quantized(
-      empty_with_strides(self.sizes(), strides, quantized::integers_of("empty_like", dtype), self.device()),
-      quantized::impl_of("empty_like", self).shared_quantizer());
+      empty_with_strides(self.sizes(), strides, quantized::integers_of("empty_like", dtype), device),
+      quantized::on_device(quantized::impl_of("empty_like", self).shared_quantizer(), device));
 }
 
 Tensor clone_quantized(const Tensor& self, std::optional<MemoryFormat> memory_format) {
   return quantized::clone("clone", self, memory_format);
 }
 
-Tensor _to_copy_quantized(const Tensor& self, TensorOptions options, bool, std::optional<MemoryFormat> memory_format) {
-  const ScalarType dtype = dtype_like("to", self, options);
+Tensor _to_copy_quantized(const Tensor& self, TensorOptions options, bool non_blocking,
+                          std::optional<MemoryFormat> memory_format) {
+  const auto [dtype, device] = options_like("to", self, options);
   TORCH_CHECK(isQIntType(dtype), "Creation of quantized tensor requires quantized dtype like torch.quint8");
   TORCH_CHECK(dtype == self.scalar_type(), "Quantized Tensors need to be of the same dtype to be copied, got ",
               self.scalar_type(), " and ", dtype);
-  return clone_quantized(self, memory_format);
+  if (device == self.device()) return clone_quantized(self, memory_format);
+  const QuantizerPtr quantizer = quantized::on_device(quantized::impl_of("to", self).shared_quantizer(), device);
+  const Tensor whole = integers_of("to", self);
+  const Tensor there =
+      at::_to_copy(whole, TensorOptions().dtype(whole.scalar_type()).device(device), non_blocking, memory_format);
+  return fresh(quantized::elements_per_byte(dtype) == 1 ? quantized::make_quantized(there, quantizer)
+                                                        : quantized::packed(there, dtype, quantizer));
 }
 
 Tensor& copy_quantized_(Tensor& self, const Tensor& src, bool) {
@@ -166,7 +177,8 @@ Tensor& copy_quantized_(Tensor& self, const Tensor& src, bool) {
     quantized::check_fits("copy_", quantized::impl_of("copy_", src).quantizer(), self.sizes());
     Tensor target = quantized::integers("copy_", self);
     at::copy_(target, quantized::integers("copy_", src));
-    quantized::impl_of("copy_", self).set_quantizer(quantized::impl_of("copy_", src).shared_quantizer());
+    quantized::impl_of("copy_", self)
+        .set_quantizer(quantized::on_device(quantized::impl_of("copy_", src).shared_quantizer(), self.device()));
   } else {
     TORCH_CHECK(src.scalar_type() == kFloat, "Quantized copy only works with kFloat as source Tensor");
     TORCH_CHECK(IntArrayRef(broadcast_shapes(self.sizes(), src.sizes())) == self.sizes(), "output with shape ",
@@ -189,7 +201,8 @@ Tensor& fill_scalar_quantized_(Tensor& self, const Scalar& value) {
   if (quantizer.per_tensor()) {
     at::fill_(target, Scalar(quantized::quantize_one("fill_", value, self.scalar_type(), quantizer)));
   } else {
-    quantized::quantize_into("fill_", self, at::full(self.sizes(), value, TensorOptions().dtype(kFloat)));
+    quantized::quantize_into("fill_", self,
+                             at::full(self.sizes(), value, TensorOptions().dtype(kFloat).device(self.device())));
   }
   structured::mark_written(self);
   return self;

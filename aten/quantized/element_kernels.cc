@@ -8,6 +8,7 @@
 #include "aten/ops/activation/kernels.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/pointwise/kernels.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/kernels.h"
@@ -16,6 +17,7 @@
 #include "aten/ops/unary/kernels.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/device_parts.h"
 #include "aten/quantized/element_loops.h"
 #include "aten/quantized/quantized_parts.h"
 #include "c10/parallel/parallel.h"
@@ -43,6 +45,7 @@ Tensor precisely(const char* op, const Tensor& self, QuantizerPtr to, float (*ex
   quantized::uniform(op, self);
   return on_each_number(op, self, std::move(to), [&](const Tensor& x) {
     if (self.scalar_type() != kQInt32) return f(x);
+    if (!x.is_cpu()) return at::to(f(at::to(x, kDouble)), kFloat);
     const Tensor result = at::contiguous(x);
     float* const values = result.data_ptr<float>();
     at::parallel_for(0, result.numel(), 1024, [&](int64_t begin, int64_t end) {
@@ -181,6 +184,7 @@ bool are_innermost(const Tensor& self, const DimMask& mask) {
 
 // The rounded means of the innermost 8-bit integers, of `count` each: their sums are exact.
 Tensor means_of_rows(const Tensor& q, int64_t count, IntArrayRef sizes) {
+  if (!q.is_cpu()) return fresh(quantized::device::means_of_rows(q, count, sizes));
   Tensor result = empty_contiguous(sizes, q.scalar_type());
   const auto run = [&](auto tag) {
     using T = decltype(tag);

@@ -500,9 +500,8 @@ void implement_convolution(torch::Library& m, const std::string& name, bool has_
   m.impl(name + "_relu", &conv_with_geometry<Packed, Relu::kYes>);
 }
 
-}  // namespace
-
-TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
+// What is made of the operators on quantized tensors, of any device.
+void implement_for_tensors(torch::Library& m) {
   for (const std::string op : {"add", "mul"}) {
     implement_numbers<Relu::kNo>(m, op);
     implement_numbers<Relu::kYes>(m, op);
@@ -537,6 +536,16 @@ TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
   m.impl("layer_norm", &layer_norm);
   m.impl("group_norm", &group_norm);
   m.impl("instance_norm", &instance_norm);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(quantized, QuantizedCUDA, m) {
+  implement_for_tensors(m);
+}
+
+TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
+  implement_for_tensors(m);
   m.impl("linear_prepack", &linear_prepack);
   m.impl("linear", &linear<Relu::kNo>);
   m.impl("linear_relu", &linear<Relu::kYes>);

@@ -11,6 +11,7 @@
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/quantized/channel_runs.h"
+#include "aten/quantized/device_parts.h"
 #include "aten/quantized/element_loops.h"
 #include "c10/parallel/parallel.h"
 
@@ -56,6 +57,10 @@ void quantize_memory(const char* op, IntArrayRef sizes, const float* x, void* ou
   });
 }
 
+Tensor moved(const Tensor& t, Device device) {
+  return t.device() == device ? t : at::to(t, device);
+}
+
 // `t` where each element stands once and none between them, else a copy.
 Tensor without_gaps(const Tensor& t) {
   return t.is_non_overlapping_and_dense() && native::is_aligned(t) ? t : native::dense(t);
@@ -76,10 +81,10 @@ Range range_of(const char* op, ScalarType quantized) {
   }
 }
 
-Tensor empty_packed(IntArrayRef sizes, ScalarType quantized, QuantizerPtr quantizer) {
+Tensor empty_packed(IntArrayRef sizes, ScalarType quantized, QuantizerPtr quantizer, Device device) {
   const int64_t numel = checked_numel(sizes), each = elements_per_byte(quantized),
                 row = sizes.empty() ? 1 : std::max<int64_t>(sizes.back(), 1);
-  const Tensor bytes = empty_contiguous({numel / row * ((row + each - 1) / each)}, kByte);
+  const Tensor bytes = empty_contiguous({numel / row * ((row + each - 1) / each)}, kByte, device);
   return Tensor(c10::make_intrusive<QTensorImpl>(bytes.unsafeGetTensorImpl()->storage(), quantized, bytes.device(),
                                                  sizes, strides_of_format(sizes, MemoryFormat::Contiguous), 0,
                                                  std::move(quantizer)));
@@ -89,12 +94,23 @@ namespace {
 int bits_each(ScalarType quantized) {
   return 8 / static_cast<int>(elements_per_byte(quantized));
 }
+// The bytes [begin, end) of a tensor whose integers share them.
+Tensor bytes_of(const Tensor& t, int64_t begin, int64_t end) {
+  return Tensor(
+      TensorImpl::strided(t.unsafeGetTensorImpl()->storage(), kByte, t.device(), {end - begin}, {1}, begin));
+}
 }  // namespace
 
 Tensor packed(const Tensor& integers, ScalarType quantized, QuantizerPtr quantizer) {
-  const Tensor q = native::dense(integers), result = empty_packed(integers.sizes(), quantized, std::move(quantizer));
+  const Tensor q = native::dense(integers),
+               result = empty_packed(integers.sizes(), quantized, std::move(quantizer), integers.device());
   const int64_t each = elements_per_byte(quantized), numel = q.numel();
   const int bits = bits_each(quantized);
+  if (!q.is_cpu()) {
+    Tensor to = bytes_of(result, 0, (numel + each - 1) / each);
+    at::copy_(to, device::pack(q, each, bits));
+    return fresh(result);
+  }
   const auto* in = q.const_data_ptr<uint8_t>();
   auto* out = static_cast<uint8_t*>(result.mutable_data_ptr());
   at::parallel_for(0, (numel + each - 1) / each, kGrain, [&](int64_t begin, int64_t end) {
@@ -115,6 +131,10 @@ Tensor unpacked(const char* op, const Tensor& t) {
               " must be contiguous, but its strides are ", t.strides());
   const int64_t each = elements_per_byte(t.scalar_type()), first = t.storage_offset();
   const int bits = bits_each(t.scalar_type());
+  if (!t.is_cpu()) {
+    const Tensor bytes = bytes_of(t, first / each, (first + t.numel() + each - 1) / each);
+    return fresh(device::unpack(bytes, first % each, t.sizes(), each, bits));
+  }
   const Tensor result = empty_contiguous(t.sizes(), kByte);
   // An offset counts elements.
   const auto* in = static_cast<const uint8_t*>(t.storage().data());
@@ -150,7 +170,8 @@ QuantizerPtr per_tensor(double scale, int64_t zero_point) {
   return quantizer;
 }
 
-QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zero_points, int64_t axis) {
+QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zero_points, int64_t axis,
+                         std::optional<Device> device) {
   TORCH_CHECK(scales.dim() == 1, "scale tensor must have dimension 1");
   TORCH_CHECK(zero_points.dim() == 1, "zero_points tensor must have dimension 1");
   TORCH_CHECK(scales.numel() == zero_points.numel(), "number of elements in scales and zero_points must match");
@@ -161,13 +182,22 @@ QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zer
   auto quantizer = std::make_shared<Quantizer>();
   const bool floats = isFloatingType(zero_points.scalar_type());
   quantizer->scheme = floats ? kPerChannelAffineFloatQParams : kPerChannelAffine;
-  const auto copy = [](const Tensor& t, ScalarType dtype) {
-    return native::dense(at::_to_copy(t, TensorOptions().dtype(dtype), false, MemoryFormat::Contiguous));
+  const auto copy = [&](const Tensor& t, ScalarType dtype) {
+    const TensorOptions options = TensorOptions().dtype(dtype).device(device.value_or(scales.device()));
+    return native::dense(at::_to_copy(t, options, false, MemoryFormat::Contiguous));
   };
   quantizer->scales = copy(scales, floats ? kFloat : kDouble);
   quantizer->zero_points = copy(zero_points, floats ? kFloat : kLong);
   quantizer->axis = axis;
   return quantizer;
+}
+
+QuantizerPtr on_device(const QuantizerPtr& quantizer, Device device) {
+  if (quantizer->per_tensor() || quantizer->scales.device() == device) return quantizer;
+  auto there = std::make_shared<Quantizer>(*quantizer);
+  there->scales = moved(quantizer->scales, device);
+  there->zero_points = moved(quantizer->zero_points, device);
+  return there;
 }
 
 int64_t quantize_one(const char* op, const Scalar& x, ScalarType quantized, const Quantizer& quantizer) {
@@ -181,8 +211,12 @@ void quantize_into(const char* op, const Tensor& target, const Tensor& numbers) 
   check_fits(op, impl.quantizer(), target.sizes());
   TORCH_CHECK(numbers.scalar_type() == kFloat, op, ": expected numbers of dtype Float, but got ",
               numbers.scalar_type());
-  const Tensor x = native::dense(numbers);
   Tensor whole = integers(op, target);
+  if (!target.is_cpu()) {
+    at::copy_(whole, device::quantize(moved(numbers, target.device()), whole.scalar_type(), impl.quantizer()));
+    return;
+  }
+  const Tensor x = native::dense(moved(numbers, target.device()));
   native::DenseOut out(whole);
   quantize_memory(op, target.sizes(), x.data_ptr<float>(), out.tensor().mutable_data_ptr(), target.scalar_type(),
                   impl.quantizer());
@@ -195,6 +229,13 @@ Tensor quantize(const char* op, const Tensor& numbers, ScalarType quantized, Qua
     return packed(integers(op, clamped(op, bytes, 0, range_of(op, quantized).most)), quantized, std::move(quantizer));
   }
   const ScalarType dtype = integers_of(op, quantized);
+  if (!numbers.is_cpu()) {
+    check_fits(op, *quantizer, numbers.sizes());
+    TORCH_CHECK(numbers.scalar_type() == kFloat, op, ": expected numbers of dtype Float, but got ",
+                numbers.scalar_type());
+    const Tensor q = device::quantize(numbers, dtype, *quantizer);
+    return fresh(make_quantized(q, std::move(quantizer)));
+  }
   const DimVector strides = strides_like(numbers);
   const Tensor result =
       make_quantized(empty_with_strides(numbers.sizes(), strides, dtype, numbers.device()), std::move(quantizer));
@@ -217,6 +258,7 @@ Tensor dequantize(const char* op, const Tensor& t) {
   const Quantizer& quantizer = impl.quantizer();
   check_fits(op, quantizer, t.sizes());
   const Tensor whole = integers(op, t);
+  if (!t.is_cpu()) return fresh(device::dequantize(whole, quantizer));
   const bool in_order = quantizer.per_tensor() && native::is_aligned(whole) && whole.is_non_overlapping_and_dense();
   const Tensor q = in_order ? whole : native::dense(whole);
   const Tensor result =
@@ -256,7 +298,7 @@ Tensor combined(const char* op, const Tensor& a, const Tensor& b, Combination ho
   const Quantizer &x = uniform(op, a), &y = uniform(op, b);
   const Tensor qa = integers(op, a), qb = integers(op, b);
   const auto near = [](const Quantizer& q) { return std::abs(static_cast<float>(q.zero_point)) <= kNear; };
-  if (qa.itemsize() != 1 || qa.sizes() != qb.sizes() || qa.strides() != qb.strides() ||
+  if (!qa.is_cpu() || !qb.is_cpu() || qa.itemsize() != 1 || qa.sizes() != qb.sizes() || qa.strides() != qb.strides() ||
       !qa.is_non_overlapping_and_dense() || !near(x) || !near(y) || !near(*to)) {
     return Tensor();
   }
@@ -299,7 +341,7 @@ Tensor looked_up(const char* op, const Tensor& t, const Tensor& table) {
 Tensor on_lines(const char* op, const Tensor& t, const native::DimSplit& split, const Tensor& slopes,
                 const Tensor& offsets, QuantizerPtr to) {
   const auto zero_in = static_cast<float>(uniform(op, t).zero_point), zero_out = static_cast<float>(to->zero_point);
-  if (t.itemsize() != 1 || std::abs(zero_in) > kNear || std::abs(zero_out) > kNear) return Tensor();
+  if (!t.is_cpu() || t.itemsize() != 1 || std::abs(zero_in) > kNear || std::abs(zero_out) > kNear) return Tensor();
   const Tensor q = integers(op, t), slope = native::dense(slopes, kFloat), offset = native::dense(offsets, kFloat);
   const Tensor result = empty_with_strides(q.sizes(), q.strides(), q.scalar_type());
   const auto run = [&](auto tag) {
@@ -316,6 +358,9 @@ Tensor on_lines(const char* op, const Tensor& t, const native::DimSplit& split, 
 }
 
 Tensor clamped(const char* op, const Tensor& t, int64_t least, int64_t most) {
+  if (!t.is_cpu()) {
+    return fresh(make_quantized(device::clamp(integers(op, t), least, most), impl_of(op, t).shared_quantizer()));
+  }
   const Tensor q = without_gaps(integers(op, t));
   const Tensor result = empty_with_strides(q.sizes(), q.strides(), q.scalar_type());
   visit_integers(op, t.scalar_type(), [&](auto tag) {

@@ -23,12 +23,17 @@ struct Combination;
 Range range_of(const char* op, ScalarType quantized);
 
 QuantizerPtr per_tensor(double scale, int64_t zero_point);
-/// Checks them as quantize_per_channel does and keeps copies: doubles and int64, or floats where `zero_points` are.
-QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zero_points, int64_t axis);
+/// Checks them as quantize_per_channel does and keeps copies: doubles and int64, or floats where `zero_points` are; on
+/// the device of the scales unless another is named.
+QuantizerPtr per_channel(const char* op, const Tensor& scales, const Tensor& zero_points, int64_t axis,
+                         std::optional<Device> device = std::nullopt);
+/// The same quantizer for tensors of a device.
+QuantizerPtr on_device(const QuantizerPtr& quantizer, Device device);
 
 /// A contiguous tensor of a dtype of less than 8 bits, unwritten; one of `integers` (Byte, within the range); and the
 /// integers of one, a byte each. Throws c10::Error for strided ones.
-Tensor empty_packed(IntArrayRef sizes, ScalarType quantized, QuantizerPtr quantizer);
+Tensor empty_packed(IntArrayRef sizes, ScalarType quantized, QuantizerPtr quantizer,
+                    Device device = Device(DeviceType::CPU));
 Tensor packed(const Tensor& integers, ScalarType quantized, QuantizerPtr quantizer);
 Tensor unpacked(const char* op, const Tensor& t);
 
@@ -103,7 +108,7 @@ Tensor looked_up(const char* op, const Tensor& t, const Tensor& table);
 /// As on_numbers, for an f that works element by element: it is called once for each of 8-bit integers.
 template <class F>
 Tensor on_each_number(const char* op, const Tensor& t, QuantizerPtr to, const F& f) {
-  if (t.itemsize() != 1 || t.numel() < 1024 || !impl_of(op, t).quantizer().per_tensor()) {
+  if (!t.is_cpu() || t.itemsize() != 1 || t.numel() < 1024 || !impl_of(op, t).quantizer().per_tensor()) {
     return on_numbers(op, t, std::move(to), f);
   }
   return looked_up(op, t, on_numbers(op, all_integers(op, t), std::move(to), f));

@@ -8,8 +8,9 @@ namespace at {
 namespace {
 
 DispatchKeySet quantized_keys(Device device) {
-  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu(), "quantized tensors are on the CPU, not on ", device);
-  return DispatchKey::QuantizedCPU;
+  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_cuda(), "quantized tensors are not implemented for ",
+                              device.type(), " devices");
+  return device.is_cpu() ? DispatchKey::QuantizedCPU : DispatchKey::QuantizedCUDA;
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ void QTensorImpl::shallow_copy_from(const c10::TensorImpl& other) {
 namespace quantized {
 
 QTensorImpl& impl_of(const char* op, const Tensor& t) {
-  TORCH_CHECK(t.defined() && t.key_set().has(DispatchKey::QuantizedCPU), op, ": expected a quantized tensor, but got ",
+  TORCH_CHECK(t.defined() && t.key_set().has_any(c10::quantized_ks), op, ": expected a quantized tensor, but got ",
               t.defined() ? std::string("a ") + c10::toString(t.scalar_type()) + " one" : "an undefined one");
   return static_cast<QTensorImpl&>(*t.unsafeGetTensorImpl());
 }

@@ -27,6 +27,7 @@
 #include "aten/ops/upsample/kernels.h"
 #include "aten/ops/upsample/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/device_parts.h"
 #include "aten/quantized/quantized_parts.h"
 #include "c10/parallel/parallel.h"
 
@@ -74,7 +75,7 @@ Scalar quantized_value(const char* op, const Tensor& self, const Scalar& value) 
 std::vector<Tensor> as_the_first(const char* op, TensorList tensors) {
   TORCH_CHECK(!tensors.empty(), op, ": expected a non-empty list of Tensors");
   for (const Tensor& t : tensors) {
-    TORCH_CHECK(!t.key_set().has(DispatchKey::QuantizedCPU) || quantized::impl_of(op, t).quantizer().per_tensor(),
+    TORCH_CHECK(!t.is_quantized() || quantized::impl_of(op, t).quantizer().per_tensor(),
                 "Only per-tensor quantization is supported in '", op, "'!");
   }
   const Quantizer& first = quantized::uniform(op, tensors[0]);
@@ -375,6 +376,12 @@ Tensor upsample_bilinear2d_quantized(const Tensor& self, IntArrayRef output_size
   const Tensor shape = empty_contiguous(self.sizes(), kFloat, Device(DeviceType::Meta));
   const TensorSpec spec = native::upsample_bilinear2d_meta(shape, output_size, align_corners, scales_h, scales_w);
   const Tensor from = at::contiguous(quantized::integers(op, self));
+  if (!from.is_cpu()) {
+    return fresh(quantized::make_quantized(
+        quantized::device::upsample_bilinear2d(from, output_size, align_corners, scales_h, scales_w,
+                                               quantizer.zero_point),
+        quantized::impl_of(op, self).shared_quantizer()));
+  }
   Tensor to = empty_contiguous(spec.sizes, from.scalar_type());
   const std::vector<Between> rows = between(self.size(2), to.size(2), align_corners, scales_h),
                              cols = between(self.size(3), to.size(3), align_corners, scales_w);

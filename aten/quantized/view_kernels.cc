@@ -7,6 +7,7 @@
 
 #include "aten/core/structured.h"
 #include "aten/ops/view/kernels.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/quantized/quantized_parts.h"
 
@@ -41,16 +42,15 @@ void check_uniform(const Tensor& self) {
 bool is_uniform(const Quantizer& quantizer) {
   if (quantizer.per_tensor() || quantizer.scales.numel() != 1) return false;
   if (quantizer.scheme == kPerChannelAffine) return true;
-  const float zero = *quantizer.zero_points.const_data_ptr<float>();
+  const float zero = at::item(quantizer.zero_points).toFloat();
   return zero == std::nearbyint(zero) && std::abs(zero) < 0x1p31f;
 }
 QuantizerPtr as_uniform(const Quantizer& quantizer) {
   if (quantizer.scheme == kPerChannelAffine) {
-    return quantized::per_tensor(*quantizer.scales.const_data_ptr<double>(),
-                                 *quantizer.zero_points.const_data_ptr<int64_t>());
+    return quantized::per_tensor(at::item(quantizer.scales).toDouble(), at::item(quantizer.zero_points).toLong());
   }
-  return quantized::per_tensor(*quantizer.scales.const_data_ptr<float>(),
-                               static_cast<int64_t>(*quantizer.zero_points.const_data_ptr<float>()));
+  return quantized::per_tensor(at::item(quantizer.scales).toDouble(),
+                               static_cast<int64_t>(at::item(quantizer.zero_points).toFloat()));
 }
 
 // Some of the channels of `self`. A single one is quantized as a whole.

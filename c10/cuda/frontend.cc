@@ -42,6 +42,10 @@ DeviceIndex device_count() noexcept {
   return cuda != nullptr ? cuda->deviceCount() : DeviceIndex{0};
 }
 
+bool cudnn_is_available() noexcept {
+  return is_available() && c10::cuda::library_version(c10::cuda::Library::kCuDNN) > 0;
+}
+
 bool is_initialized() {
   const CUDAHooks* cuda = c10::cuda::registered_hooks();
   return cuda != nullptr && cuda->isInitialized();

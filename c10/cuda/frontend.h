@@ -21,10 +21,8 @@ inline bool is_available() noexcept {
   return device_count() > 0;
 }
 
-/// Whether cuDNN serves the operators: not yet.
-inline bool cudnn_is_available() noexcept {
-  return false;
-}
+/// Whether there is a device whose convolutions cuDNN computes.
+bool cudnn_is_available() noexcept;
 
 /// Whether CUDA was started, by init() or by a first use.
 bool is_initialized();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,9 @@
 #include "c10/core/device.h"
 
 namespace c10::cuda {
+
+/// What the toolkit brings and the program may be linked with.
+enum class Library : uint8_t { kRuntime, kCuBLASLt, kCuDNN, kCuSOLVER, kCount };
 
 /// An index of -1 is the current device.
 struct CUDAHooks : at::AcceleratorHooksInterface {
@@ -29,11 +33,19 @@ struct CUDAHooks : at::AcceleratorHooksInterface {
   virtual int nvtxRangePop() const = 0;
   virtual uint64_t nvtxRangeStart(const char* message) const = 0;
   virtual void nvtxRangeEnd(uint64_t range) const = 0;
+  /// The version of a library as it numbers itself; 0 where nothing in the program uses it.
+  virtual int64_t libraryVersion(Library library) const = 0;
 };
 
 /// Null where no CUDA backend is linked.
 inline const CUDAHooks* registered_hooks() {
   return static_cast<const CUDAHooks*>(at::detail::acceleratorHooks(DeviceType::CUDA));
+}
+
+/// The same without a backend, too.
+inline int64_t library_version(Library library) {
+  const CUDAHooks* const hooks = registered_hooks();
+  return hooks != nullptr ? hooks->libraryVersion(library) : 0;
 }
 
 }  // namespace c10::cuda

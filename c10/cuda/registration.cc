@@ -1,10 +1,13 @@
 #include "c10/cuda/registration.h"
 
+#include <cuda_runtime_api.h>
+
 #include <atomic>
 
 #include "c10/core/device_guard_impl.h"
 #include "c10/cuda/capture_mode.h"
 #include "c10/cuda/device.h"
+#include "c10/cuda/exception.h"
 #include "c10/cuda/guard_impl.h"
 #include "c10/cuda/hooks.h"
 #include "c10/cuda/host_allocator.h"
@@ -17,6 +20,7 @@ namespace {
 
 constinit std::atomic<const GeneratorFunctions*> g_generators{nullptr};
 constinit std::atomic<bool> g_initialized{false};
+constinit std::atomic<int64_t (*)()> g_versions[static_cast<size_t>(Library::kCount)] = {};
 
 const GeneratorFunctions& generators() {
   const GeneratorFunctions* functions = g_generators.load();
@@ -79,6 +83,15 @@ struct Hooks final : CUDAHooks {
   int nvtxRangePop() const override { return nvtx::range_pop(); }
   uint64_t nvtxRangeStart(const char* message) const override { return nvtx::range_start(message); }
   void nvtxRangeEnd(uint64_t range) const override { nvtx::range_end(range); }
+  int64_t libraryVersion(Library library) const override {
+    if (library == Library::kRuntime) {
+      int version = 0;
+      C10_CUDA_CHECK(cudaRuntimeGetVersion(&version));
+      return version;
+    }
+    const auto version = g_versions[static_cast<size_t>(library)].load();
+    return version != nullptr ? version() : 0;
+  }
 };
 
 C10_REGISTER_GUARD_IMPL(CUDA, impl::CUDAGuardImpl);
@@ -92,6 +105,10 @@ C10_REGISTER_GUARD_IMPL(CUDA, impl::CUDAGuardImpl);
 
 void register_generators(const GeneratorFunctions& functions) {
   g_generators.store(new GeneratorFunctions(functions));
+}
+
+void register_library(Library library, int64_t (*version)()) {
+  g_versions[static_cast<size_t>(library)].store(version);
 }
 
 }  // namespace c10::cuda

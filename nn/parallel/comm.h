@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "aten/extension/comm.h"
 #include "autograd/engine/node.h"
 #include "c10/core/device.h"
 
@@ -41,15 +42,3 @@ struct Gather : public Node {
 };
 
 }  // namespace torch::autograd
-
-namespace torch::comm {
-
-// The same without a node: copies on the devices, parts on the devices, and the whole on one of them.
-std::vector<at::Tensor> broadcast(const at::Tensor& tensor, const std::vector<at::Device>& devices);
-std::vector<at::Tensor> scatter(const at::Tensor& tensor, const std::vector<at::Device>& devices,
-                                const std::optional<std::vector<int64_t>>& chunk_sizes = std::nullopt, int64_t dim = 0);
-at::Tensor gather(const std::vector<at::Tensor>& tensors, int64_t dim, const at::Device& destination);
-// The sum, on the destination. Tensors that are undefined are left out.
-at::Tensor reduce_add(const std::vector<at::Tensor>& tensors, const at::Device& destination);
-
-}  // namespace torch::comm

@@ -37,6 +37,20 @@ void join(const OrderedDict<std::string, at::Tensor>& originals,
   }
 }
 
+// Those of the calling thread.
+std::vector<c10::Stream> current_streams(const std::vector<at::Tensor>& inputs,
+                                         const std::optional<std::vector<at::Device>>& devices) {
+  std::vector<c10::Stream> streams;
+  const auto add = [&](const at::Device& device) {
+    if (!device.is_cpu()) streams.push_back(c10::impl::getDeviceGuardImpl(device.type())->getStream(device));
+  };
+  for (const at::Tensor& input : inputs) add(input.device());
+  if (devices.has_value()) {
+    for (const at::Device& device : *devices) add(device);
+  }
+  return streams;
+}
+
 }  // namespace
 
 void replicate_grad_edges(Module& module, const std::vector<std::shared_ptr<Module>>& replicas,
@@ -63,11 +77,15 @@ std::vector<at::Device> all_devices() {
   return devices;
 }
 
-void run_all(size_t n, const std::function<void(size_t)>& run) {
+void run_all(const std::vector<at::Tensor>& inputs, const std::optional<std::vector<at::Device>>& devices,
+             const std::function<void(size_t)>& run) {
+  const size_t n = inputs.size();
   const at::ThreadLocalState state;
+  const std::vector<c10::Stream> streams = current_streams(inputs, devices);
   std::vector<std::exception_ptr> errors(n);
   const auto guarded = [&](size_t i) {
     try {
+      const c10::OptionalDeviceGuard guard(inputs[i].is_cpu() ? std::nullopt : std::optional(inputs[i].device()));
       run(i);
     } catch (...) {
       errors[i] = std::current_exception();
@@ -77,6 +95,9 @@ void run_all(size_t n, const std::function<void(size_t)>& run) {
   for (size_t i = 1; i < n; ++i) {
     threads.emplace_back([&, i] {
       const at::ThreadLocalStateGuard as_caller(state);
+      for (const c10::Stream& stream : streams) {
+        c10::impl::getDeviceGuardImpl(stream.device_type())->exchangeStream(stream);
+      }
       guarded(i);
     });
   }

@@ -4,7 +4,8 @@
 //   loss(y).backward();                                                // gradients are in net's parameters
 //
 // Devices are those given, or all of the accelerator. Modules are cloned, so they are Cloneable. Each replica runs in a
-// thread of its own, with the caller's gradient mode, autocast state and so on.
+// thread of its own, with the caller's gradient mode, autocast state and so on, on the input's device and on the streams
+// that are the caller's current ones.
 #pragma once
 
 #include <functional>
@@ -27,8 +28,10 @@ void replicate_grad_edges(Module& module, const std::vector<std::shared_ptr<Modu
                           const std::vector<at::Device>& devices);
 // All devices of the accelerator; throws where there is none.
 std::vector<at::Device> all_devices();
-// Calls run(0) ... run(n - 1), each in a thread; rethrows the first exception after all have ended.
-void run_all(size_t n, const std::function<void(size_t)>& run);
+// Calls run(0) ... run(n - 1), each in a thread where the device of inputs[i] is current, and on the devices of the inputs and
+// results the streams that are current here; rethrows the first exception after all have ended.
+void run_all(const std::vector<at::Tensor>& inputs, const std::optional<std::vector<at::Device>>& devices,
+             const std::function<void(size_t)>& run);
 void check_counts(size_t modules, size_t inputs, const std::optional<std::vector<at::Device>>& devices);
 at::Tensor moved(const at::Tensor& t, const at::Device& device);
 
@@ -61,7 +64,7 @@ std::vector<at::Tensor> parallel_apply(std::vector<ModuleType>& modules, const s
                                        const std::optional<std::vector<at::Device>>& devices = std::nullopt) {
   detail::check_counts(modules.size(), inputs.size(), devices);
   std::vector<at::Tensor> outputs(inputs.size());
-  detail::run_all(inputs.size(), [&](size_t i) {
+  detail::run_all(inputs, devices, [&](size_t i) {
     const at::Tensor output = call_module(*modules[i], inputs[i]);
     outputs[i] = detail::moved(output, devices.has_value() ? (*devices)[i] : inputs[i].device());
   });

@@ -89,6 +89,15 @@ TEST(Context, FlushesSubnormalNumbers) {
 TEST(Context, SaysWhatThereIs) {
   EXPECT_FALSE(at::hasMKL() || at::hasMPS() || at::hasXPU());
   EXPECT_EQ(at::hasCUDA(), at::getNumGPUs() > 0);
+  // With CUDA there are all of its libraries but MAGMA.
+  EXPECT_FALSE(at::hasMAGMA());
+  const bool has_cuda = at::Context::hasCUDART();
+  EXPECT_EQ(at::Context::versionCUDART() >= 13000, has_cuda);
+  EXPECT_EQ(at::Context::versionCuDNN() >= 90000, has_cuda);
+  EXPECT_TRUE(at::Context::hasCuDNN() == has_cuda && at::Context::hasCuSOLVER() == has_cuda &&
+              at::Context::hasCuBLASLt() == has_cuda);
+  EXPECT_EQ(torch::cuda::cudnn_is_available(), at::hasCUDA());
+  EXPECT_EQ(at::show_config().find("CUDA Runtime") != std::string::npos, has_cuda);
   EXPECT_NE(at::show_config().find("CPU capability usage: " + at::get_cpu_capability()), std::string::npos);
   EXPECT_EQ(at::globalContext().defaultGenerator(torch::kCPU), at::detail::getDefaultCPUGenerator());
   at::globalContext().lazyInitDevice(torch::kCPU);

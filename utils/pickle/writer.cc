@@ -229,7 +229,7 @@ void Pickler::write_storage(const c10::Storage& storage, ScalarType dtype, bool 
 
 void Pickler::write_tensor(const at::Tensor& tensor) {
   const ScalarType dtype = tensor.scalar_type();
-  const bool quantized = tensor.key_set().has(c10::DispatchKey::QuantizedCPU);
+  const bool quantized = tensor.key_set().has_any(c10::quantized_ks);
   TORCH_CHECK_TYPE(is_quantized(dtype) == quantized, "pickle: a tensor of dtype ", dtype,
                    " without a quantizer cannot be saved");
   TORCH_CHECK_TYPE(!tensor.is_nested(), "pickle: nested tensors cannot be saved");

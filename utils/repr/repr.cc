@@ -365,7 +365,7 @@ std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "None";
   if (tensor.is_nested()) return nested_repr(tensor, options);
   const bool sparse = tensor.layout() == at::kSparse;
-  const bool quantized = tensor.key_set().has(c10::DispatchKey::QuantizedCPU);
+  const bool quantized = tensor.key_set().has_any(c10::quantized_ks);
   TORCH_CHECK_NOT_IMPLEMENTED((tensor.layout() == at::kStrided || sparse) && tensor.is_quantized() == quantized,
                               "repr is implemented for dense and sparse tensors only, got layout ", tensor.layout(),
                               " and dtype ", tensor.scalar_type());

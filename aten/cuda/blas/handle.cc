@@ -4,6 +4,7 @@
 
 #include "c10/cuda/device.h"
 #include "c10/cuda/exception.h"
+#include "c10/cuda/registration.h"
 #include "c10/util/exception.h"
 
 namespace at::cuda {
@@ -17,6 +18,11 @@ Handles& handles() {
   static Handles* const all = new Handles;  // work may be submitted until the process ends
   return *all;
 }
+
+[[maybe_unused]] const bool g_registered = [] {
+  c10::cuda::register_library(c10::cuda::Library::kCuBLASLt, [] { return static_cast<int64_t>(cublasLtGetVersion()); });
+  return true;
+}();
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include "aten/cuda/cudnn/descriptor.h"
 #include "c10/cuda/device.h"
+#include "c10/cuda/registration.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
@@ -35,6 +36,11 @@ struct Mine {
     }
   }
 };
+
+[[maybe_unused]] const bool g_registered = [] {
+  c10::cuda::register_library(c10::cuda::Library::kCuDNN, [] { return static_cast<int64_t>(cudnnGetVersion()); });
+  return true;
+}();
 
 cudnnHandle_t handle_for(c10::DeviceIndex device) {
   static thread_local Mine mine;

@@ -14,7 +14,6 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
-#include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/quantized/checks.h"
 #include "aten/ops/quantized/kernels.h"
@@ -227,12 +226,6 @@ std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper_cuda(const Tensor& se
   fake_quantize(op, self, meets(step), meets(zero), single(quantizes), true, quant_min, quant_max, output, &mask);
   for (Kept* kept : {&low, &high, &step, &zero}) kept->write_back(unseen);
   return {output, mask};
-}
-
-void _weight_int8pack_mm_cuda(const Tensor& self, const Tensor& mat2, const Tensor& scales, Tensor& out) {
-  // Integers are exact in each dtype; the sums are rounded once, after they are scaled.
-  const Tensor product = at::mm(at::to(self, kFloat), at::t(at::to(mat2, kFloat)));
-  at::copy_(out, at::mul(product, at::to(scales, kFloat)));
 }
 
 }  // namespace at::native

@@ -73,9 +73,13 @@ double precision_of(ScalarType dtype) {
          16;
 }
 
-// Waits for the device, which nothing can while a graph is captured: weights are not checked then.
+// Parameters are looked at by waiting for the device, which nothing can while a graph is captured: they are not checked then.
+bool can_wait() {
+  return cuda::currentStreamCaptureStatus() == cuda::CaptureStatus::None;
+}
+
 void check_weights(const Tensor& weights, const Tensor& greatest) {
-  if (cuda::currentStreamCaptureStatus() != cuda::CaptureStatus::None) return;
+  if (!can_wait()) return;
   const Tensor least = at::amin(weights, {-1}, true);
   const Tensor valid = at::logical_and(at::isfinite(greatest), at::ge(least, Scalar(0)));
   // 0: a weight that is none; 1: nothing but zeros.
@@ -167,6 +171,8 @@ void randperm_cuda(int64_t n, std::optional<Generator> generator, TensorOptions,
 
 void poisson_cuda(const Tensor& self, std::optional<Generator> generator, Tensor& out) {
   if (out.numel() == 0) return;
+  TORCH_CHECK(!can_wait() || at::item(at::all(at::ge(self, Scalar(0)))).toBool(),
+              "invalid Poisson rate, expected rate to be non-negative");
   at::copy_(out, sampled(doubles(self, out.sizes()), Tensor(), generator, sample_poisson));
 }
 

@@ -3,6 +3,7 @@
 #include "aten/cuda/blas/handle_pool.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/exception.h"
+#include "c10/cuda/registration.h"
 #include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
@@ -31,6 +32,15 @@ const char* name_of(cusolverStatus_t status) {
       return nullptr;
   }
 }
+
+[[maybe_unused]] const bool g_registered = [] {
+  c10::cuda::register_library(c10::cuda::Library::kCuSOLVER, [] {
+    int version = 0;
+    solver::check(cusolverGetVersion(&version), "cusolverGetVersion");
+    return int64_t{version};
+  });
+  return true;
+}();
 
 cusolverDnHandle_t make_handle() {
   cusolverDnHandle_t made = nullptr;

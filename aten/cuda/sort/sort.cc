@@ -18,15 +18,18 @@
 #include "aten/cuda/index/dense.h"
 #include "aten/cuda/select/select.h"
 #include "aten/cuda/sort/sort_call.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/kernels.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/reduce/kernels.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/sort/kernels.h"
 #include "aten/ops/sort/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/type_promotion.h"
+#include "c10/cuda/capture_mode.h"
 
 namespace at::native {
 namespace {
@@ -368,6 +371,11 @@ void searchsorted_cuda(const Tensor& sorted_sequence, const Tensor& self, bool, 
   const Tensor rows = dense_on(out.device(), sorted_sequence, common), x = dense_on(out.device(), self, common);
   const bool ordered = sorter && sorter->defined();
   const Tensor order = ordered ? dense(*sorter) : Tensor();
+  // In a graph, where nothing waits, the kernel finds it.
+  if (ordered && c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None) {
+    const Tensor valid = at::logical_and(at::ge(order, Scalar(0)), at::lt(order, Scalar(rows.sizes().back())));
+    TORCH_CHECK_INDEX(at::item(at::all(valid)).toBool(), "torch.searchsorted(): sorter index out of range");
+  }
   const Tensor places = longs(out.sizes(), out);
   cuda::SearchCall call{};
   call.name = "searchsorted";

@@ -241,7 +241,6 @@ TEST(IntegerProducts, AreExact) {
   // Several rows, more than a few of them at a time.
   const Tensor rows = at::to(first, at::kFloat);
   expect_close(at::_weight_int8pack_mm(rows, second.t(), tensor_of({1}, {kColumns})), sums, 1e-6);
-  if (!device().is_cpu()) return;  // the others are the CPU's by name
   const Tensor q = tensor_of({0, 15, 8, 7}, {2, 32}, at::kInt), parameters = tensor_of({0.5, 1, 2, -1}, {1, 2, 2});
   const Tensor ones = tensor_of({1}, {1, 32});
   expect_close(at::_weight_int4pack_mm_for_cpu(ones, at::_convert_weight_to_int4pack_for_cpu(q, 1), 32, parameters),
@@ -271,7 +270,6 @@ TEST(WeightOnlyProducts, TakeAnyNumberOfRows) {
   expect_close(at::_weight_int8pack_mm(a, w, tensor_of(scales, {kRows})), by_bytes, 1e-6);
   EXPECT_EQ(at::_weight_int8pack_mm(tensor_of({}, {0, kDepth}), w, tensor_of(scales, {kRows})).sizes(),
             at::IntArrayRef({0, kRows}));
-  if (!device().is_cpu()) return;
   const Tensor packed = at::_convert_weight_to_int4pack_for_cpu(tensor_of(columns, {kRows, kDepth}, at::kInt), 1);
   expect_close(at::_weight_int4pack_mm_for_cpu(a, packed, 32, tensor_of(parameters, {1, kRows, 2})), by_halves, 1e-6);
 }

@@ -21,10 +21,7 @@ void check_zero_point(const char* op, int64_t zero_point, ScalarType dtype) {
 
 Tensor quantized_by(const char* op, const Tensor& self, ScalarType dtype, QuantizerPtr quantizer) {
   TORCH_CHECK(self.scalar_type() == kFloat, "Quantize only works on Float Tensor, got ", self.scalar_type());
-  TORCH_CHECK(self.layout() == Layout::Strided && self.device().is_cpu(), op,
-              ": expected a dense tensor on the CPU, "
-              "but got a ",
-              self.toString());
+  TORCH_CHECK(self.layout() == Layout::Strided, op, ": expected a dense tensor, but got a ", self.toString());
   return quantized::quantize(op, self, dtype, std::move(quantizer));
 }
 
@@ -36,25 +33,30 @@ Tensor empty_quantized(const char* op, IntArrayRef size, const TensorOptions& op
               "setter.");
   TORCH_CHECK(options.has_dtype(), "Must provide data type for Tensor creation functions.");
   const Device device = options.has_device() ? options.device() : Device(kCPU);
-  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu() && options.layout() == Layout::Strided && !options.pinned_memory(), op,
-                              ": quantized tensors are strided ones on the CPU");
+  TORCH_CHECK_NOT_IMPLEMENTED(options.layout() == Layout::Strided && !options.pinned_memory(), op,
+                              ": quantized tensors are strided ones, not in pinned memory");
   const MemoryFormat format = memory_format.value_or(options.memory_format_opt().value_or(MemoryFormat::Contiguous));
   TORCH_CHECK(format != MemoryFormat::Preserve, "Preserve memory format is not supported in ", op);
   checked_numel(size);
   if (quantized::elements_per_byte(options.scalar_type()) != 1) {
     TORCH_CHECK(format == MemoryFormat::Contiguous, op, ": a tensor of dtype ", options.scalar_type(),
                 " must be contiguous");
-    return quantized::empty_packed(size, options.scalar_type(), std::move(quantizer));
+    return quantized::empty_packed(size, options.scalar_type(), quantized::on_device(quantizer, device), device);
   }
   const ScalarType dtype = quantized::integers_of(op, options.scalar_type());
-  return quantized::make_quantized(empty_with_strides(size, strides_of_format(size, format), dtype),
-                                   std::move(quantizer));
+  return quantized::make_quantized(empty_with_strides(size, strides_of_format(size, format), dtype, device),
+                                   quantized::on_device(quantizer, device));
+}
+
+// Parameters to look at, which waits for a device.
+Tensor on_host(const Tensor& parameters, ScalarType dtype) {
+  return dense(parameters.is_cpu() ? parameters : at::to(parameters, Device(kCPU)), dtype);
 }
 
 // Throws unless scales and zero points go with a dimension of `sizes`.
 QuantizerPtr channels(const char* op, IntArrayRef sizes, const Tensor& scales, const Tensor& zero_points,
-                      int64_t axis) {
-  QuantizerPtr quantizer = quantized::per_channel(op, scales, zero_points, axis);
+                      int64_t axis, std::optional<Device> device = std::nullopt) {
+  QuantizerPtr quantizer = quantized::per_channel(op, scales, zero_points, axis, device);
   TORCH_CHECK(axis >= 0 && axis < static_cast<int64_t>(sizes.size()),
               "Channel axis out of range in per channel affine quantization. Got: ", axis, "Expected: [0, ",
               sizes.size(), ")");
@@ -78,7 +80,7 @@ std::vector<Tensor> quantize_per_tensor_tensors(TensorList tensors, const Tensor
   TORCH_CHECK(scales.numel() == static_cast<int64_t>(tensors.size()) && zero_points.numel() == scales.numel(),
               "quantize_per_tensor: expected a scale and a zero point for each of ", tensors.size(),
               " tensors, but got ", scales.numel(), " and ", zero_points.numel());
-  const Tensor s = dense(scales, kDouble), z = dense(zero_points, kLong);
+  const Tensor s = on_host(scales, kDouble), z = on_host(zero_points, kLong);
   std::vector<Tensor> results;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const double scale = s.data_ptr<double>()[i];
@@ -103,16 +105,17 @@ Tensor quantize_per_tensor_dynamic(const Tensor& self, ScalarType dtype, bool re
 
 Tensor quantize_per_channel(const Tensor& self, const Tensor& scales, const Tensor& zero_points, int64_t axis,
                             ScalarType dtype) {
-  QuantizerPtr quantizer = channels("quantize_per_channel", self.sizes(), scales, zero_points, axis);
+  QuantizerPtr quantizer = channels("quantize_per_channel", self.sizes(), scales, zero_points, axis, self.device());
   if (quantizer->scheme == kPerChannelAffine) {
-    for (int64_t i = 0; i < zero_points.numel(); ++i) {
-      check_zero_point("quantize_tensor_per_channel_affine", quantizer->zero_points.data_ptr<int64_t>()[i], dtype);
+    const Tensor zeros = on_host(zero_points, kLong);
+    for (int64_t i = 0; i < zeros.numel(); ++i) {
+      check_zero_point("quantize_tensor_per_channel_affine", zeros.data_ptr<int64_t>()[i], dtype);
     }
   }
   return quantized_by("quantize_per_channel", self, dtype, std::move(quantizer));
 }
 
-Tensor dequantize_cpu(const Tensor& self) {
+Tensor dequantize_dense(const Tensor& self) {
   return at::to(self, kFloat);
 }
 std::vector<Tensor> dequantize_tensors(TensorList tensors) {
@@ -144,7 +147,7 @@ Tensor _make_per_channel_quantized_tensor(const Tensor& self, const Tensor& scal
   const char* const op = "_make_per_channel_quantized_tensor";
   quantized::quantized_of(op, self.scalar_type());
   if (axis < 0 && axis >= -self.dim()) axis += self.dim();
-  QuantizerPtr quantizer = quantized::per_channel(op, scale, zero_point, axis);
+  QuantizerPtr quantizer = quantized::per_channel(op, scale, zero_point, axis, self.device());
   return fresh(quantized::make_quantized(at::clone(self), std::move(quantizer)));
 }
 

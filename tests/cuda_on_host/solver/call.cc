@@ -209,6 +209,11 @@ using cusolver_standin::State;
 
 extern "C" {
 
+cusolverStatus_t cusolverGetVersion(int* version) {
+  if (version == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
+  *version = CUSOLVER_VERSION;
+  return CUSOLVER_STATUS_SUCCESS;
+}
 cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* made) {
   if (const cusolverStatus_t status = cusolver_standin::enter(); status != CUSOLVER_STATUS_SUCCESS) return status;
   if (made == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;

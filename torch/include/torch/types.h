@@ -1,6 +1,7 @@
 #pragma once
 
 #include "aten/aten.h"
+#include "aten/core/dispatch.h"
 #include "autograd/factories.h"
 #include "autograd/from_blob.h"
 #include "c10/util/float8.h"

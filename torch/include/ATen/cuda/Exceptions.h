@@ -1,4 +1,3 @@
 #pragma once
 
-#include "c10/cuda/exception.h"
-#include "c10/util/exception.h"
+#include "aten/cuda/program/exceptions.h"

@@ -1,4 +1,5 @@
 #pragma once
 
 #include "c10/cuda/exception.h"
+#include "c10/cuda/kernel_assert.h"
 #include "c10/util/exception.h"

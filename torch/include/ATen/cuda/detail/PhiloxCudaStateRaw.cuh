@@ -1,0 +1,3 @@
+#pragma once
+
+#include "aten/cuda/philox_state.h"
