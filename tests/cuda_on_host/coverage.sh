@@ -37,12 +37,11 @@ bazel test --config=kernel_coverage "${options[@]}" --nocache_test_results --san
   --test_env=LLVM_PROFILE_FILE="$folder/%2m.profraw" "${targets[@]}"
 "$tools/llvm-profdata" merge -o "$folder/profile" "$folder"/*.profraw
 
-# A kernel's lines stand in its object file, whether a test links it or not.
-objects=()
-while read -r object; do
-  objects+=(-object "$object")
-done < <(find bazel-bin/aten/cuda/_objs bazel-bin/c10/cuda/_objs -path '*_on_host/*.cu.pic.o')
-"$tools/llvm-cov" export -format=lcov -instr-profile="$folder/profile" "${objects[@]:1}" 2> /dev/null > "$folder/lines"
+# A kernel's lines stand in its object file, whether a test links it or not. One file at a time: of a function that several
+# have, llvm-cov takes the first one's counts, which may be that of a file that does not use it.
+find bazel-bin/aten/cuda/_objs bazel-bin/c10/cuda/_objs -path '*_on_host/*.cu.pic.o' | while read -r object; do
+  "$tools/llvm-cov" export -format=lcov -instr-profile="$folder/profile" "$object" 2> /dev/null
+done > "$folder/lines"
 
 awk -v limit=$limit -v show_lines=$show_lines '
   # A .cu file is compiled as a copy with one more line before it (//build_defs:cuda.bzl).
