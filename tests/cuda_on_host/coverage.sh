@@ -33,7 +33,7 @@ if [ ${#targets[@]} -eq 0 ]; then
     bazel query "kind(cc_test, rdeps(//aten/cuda/... + //c10/cuda/... + //tests/..., $kernels))" 2> /dev/null)
 fi
 # %2m: the processes of a program share two files.
-bazel test --config=kernel_coverage "${options[@]}" --nocache_test_results --sandbox_writable_path="$folder" \
+bazel test --config=kernel_coverage "${options[@]}" --nocache_test_results --test_timeout=900 --sandbox_writable_path="$folder" \
   --test_env=LLVM_PROFILE_FILE="$folder/%2m.profraw" "${targets[@]}"
 "$tools/llvm-profdata" merge -o "$folder/profile" "$folder"/*.profraw
 

@@ -1,5 +1,5 @@
-// What few programs ask of operators with CUDA tensors, against the same of CPU tensors: rare dtypes, numbers out of the
-// usual ranges, gradients, tensors with gaps.
+// What few programs ask of operators with CUDA tensors, against the same of CPU tensors: rare dtypes, numbers out of
+// the usual ranges, gradients, tensors with gaps.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -94,9 +94,7 @@ TEST(Forms, BlocksOfImagesOfEveryDtype) {
   for (const ScalarType dtype : {at::kByte, at::kShort, at::kHalf, at::kInt, at::kFloat, at::kLong, at::kDouble,
                                  at::kComplexFloat, at::kComplexDouble}) {
     const Tensor image = numbers({2, 3, 5, 6}, dtype);
-    const auto columns = [](const Tensors& x) -> Tensors {
-      return {at::im2col(x[0], {2, 3}, {1, 2}, {1, 0}, {2, 1})};
-    };
+    const auto columns = [](const Tensors& x) -> Tensors { return {at::im2col(x[0], {2, 3}, {1, 2}, {1, 0}, {2, 1})}; };
     expect_as_on_cpu(named("im2col", dtype), columns, {image});
     const Tensor blocks = numbers({2, 18, 6}, dtype);
     expect_as_on_cpu(
@@ -109,15 +107,18 @@ TEST(Forms, BlocksOfImagesOfEveryDtype) {
 }
 
 TEST(Forms, PaddingOfEveryDtype) {
-  for (const ScalarType dtype :
-       {at::kByte, at::kHalf, at::kInt, at::kDouble, at::kComplexFloat, at::kComplexDouble}) {
+  for (const ScalarType dtype : {at::kByte, at::kHalf, at::kInt, at::kDouble, at::kComplexFloat, at::kComplexDouble}) {
     const Tensor image = numbers({2, 4, 5}, dtype);
-    for (const auto& [name, pad] : {std::pair<const char*, Tensor (*)(const Tensor&)>{
-                                        "reflection", [](const Tensor& x) { return at::reflection_pad2d(x, {1, 2, 3, 0}); }},
-                                    {"replication", [](const Tensor& x) { return at::replication_pad2d(x, {1, 2, 3, 0}); }}}) {
+    for (const auto& [name, pad] :
+         {std::pair<const char*, Tensor (*)(const Tensor&)>{"reflection",
+                                                            [](const Tensor& x) {
+                                                              return at::reflection_pad2d(x, {1, 2, 3, 0});
+                                                            }},
+          {"replication", [](const Tensor& x) {
+             return at::replication_pad2d(x, {1, 2, 3, 0});
+           }}}) {
       if (!image.is_floating_point() && !image.is_complex()) {
-        expect_as_on_cpu(
-            named(name, dtype), [&](const Tensors& x) -> Tensors { return {pad(x[0])}; }, {image});
+        expect_as_on_cpu(named(name, dtype), [&](const Tensors& x) -> Tensors { return {pad(x[0])}; }, {image});
         continue;
       }
       expect_gradients_as_on_cpu(
@@ -125,48 +126,44 @@ TEST(Forms, PaddingOfEveryDtype) {
     }
   }
   const Tensor whole = numbers({1, 7, 8}, at::kLong), image = numbers({1, 4, 5}, at::kLong);
-  expect_as_on_cpu(
-      "reflection_pad2d_backward of integers",
-      [](const Tensors& x) -> Tensors { return {at::reflection_pad2d_backward(x[0], x[1], {1, 2, 3, 0})}; },
-      {whole, image});
+  expect_as_on_cpu("reflection_pad2d_backward of integers",
+                   [](const Tensors& x) -> Tensors {
+                     return {at::reflection_pad2d_backward(x[0], x[1], {1, 2, 3, 0})};
+                   },
+                   {whole, image});
 }
 
 TEST(Forms, IntegersHaveDivisors) {
   const Tensor a = torch::tensor(std::vector<int64_t>{0, 0, 12, -18, 35, 1 << 20, std::numeric_limits<int64_t>::min()}),
                b = torch::tensor(std::vector<int64_t>{0, 5, 18, 12, -64, 1 << 12, 6});
   for (const ScalarType dtype : {at::kLong, at::kInt, at::kShort, at::kChar, at::kByte}) {
-    expect_as_on_cpu(
-        named("gcd and lcm", dtype),
-        [](const Tensors& x) -> Tensors {
-          return {at::gcd(x[0], x[1]), at::lcm(x[0], x[1]), at::signbit(x[0])};
-        },
-        {a.to(dtype), b.to(dtype)});
+    expect_as_on_cpu(named("gcd and lcm", dtype),
+                     [](const Tensors& x) -> Tensors {
+                       return {at::gcd(x[0], x[1]), at::lcm(x[0], x[1]), at::signbit(x[0])};
+                     },
+                     {a.to(dtype), b.to(dtype)});
   }
-  expect_as_on_cpu(
-      "repeat_interleave",
-      [](const Tensors& x) -> Tensors { return {at::repeat_interleave(x[0])}; },
-      {torch::tensor(std::vector<int64_t>{2, 0, 3, 1}).to(at::kInt)});
+  expect_as_on_cpu("repeat_interleave", [](const Tensors& x) -> Tensors { return {at::repeat_interleave(x[0])}; },
+                   {torch::tensor(std::vector<int64_t>{2, 0, 3, 1}).to(at::kInt)});
 }
 
 TEST(Forms, UnsignedIntegersInOrder) {
   for (const ScalarType dtype : {at::kUInt16, at::kUInt32, at::kUInt64}) {
     const Tensor x = torch::randperm(50).to(dtype);
-    expect_as_on_cpu(
-        named("sort", dtype),
-        [](const Tensors& t) -> Tensors {
-          const auto [sorted, places] = at::sort(t[0], 0, true);
-          return {sorted, places};
-        },
-        {x});
+    expect_as_on_cpu(named("sort", dtype),
+                     [](const Tensors& t) -> Tensors {
+                       const auto [sorted, places] = at::sort(t[0], 0, true);
+                       return {sorted, places};
+                     },
+                     {x});
   }
   const Tensor z = torch::view_as_complex(torch::randint(0, 2, {12, 3, 2}).to(at::kDouble));
-  expect_as_on_cpu(
-      "unique_consecutive of complex numbers",
-      [](const Tensors& t) -> Tensors {
-        const auto [unique, inverse, counts] = at::unique_consecutive(t[0].reshape({-1}), true, true);
-        return {unique, inverse, counts};
-      },
-      {z});
+  expect_as_on_cpu("unique_consecutive of complex numbers",
+                   [](const Tensors& t) -> Tensors {
+                     const auto [unique, inverse, counts] = at::unique_consecutive(t[0].reshape({-1}), true, true);
+                     return {unique, inverse, counts};
+                   },
+                   {z});
 }
 
 TEST(Forms, GradientsOfLosses) {
@@ -187,11 +184,12 @@ TEST(Forms, GradientsOfLosses) {
         "sigmoid and tanh", [&](const Tensors& in) { return f(in[0]); }, {z}, 1e-12);
   }
   for (const ScalarType dtype : {at::kHalf, at::kBFloat16, at::kFloat}) {
-    const Tensor scores = wanting(numbers({6, 5}, dtype)), targets = torch::tensor(std::vector<int64_t>{4, 0, 1, 1, 3, 2});
+    const Tensor scores = wanting(numbers({6, 5}, dtype)),
+                 targets = torch::tensor(std::vector<int64_t>{4, 0, 1, 1, 3, 2});
     for (const int64_t reduction : {0, 1}) {
       expect_gradients_as_on_cpu(
-          named("nll_loss", dtype),
-          [&](const Tensors& in) { return at::nll_loss(in[0], in[1], {}, reduction, 3); }, {scores, targets}, 1e-2);
+          named("nll_loss", dtype), [&](const Tensors& in) { return at::nll_loss(in[0], in[1], {}, reduction, 3); },
+          {scores, targets}, 1e-2);
     }
   }
 }
@@ -199,7 +197,11 @@ TEST(Forms, GradientsOfLosses) {
 TEST(Forms, RealAndComplexFunctionsAtTheirEdges) {
   const Tensor x = doubles({0, 0.25, 0.75, -1.5, 3, 1e6 + 0.5, kInf, -kInf, NAN});
   expect_as_on_cpu(
-      "sinc", [](const Tensors& t) -> Tensors { return {at::sinc(t[0]), at::sinc(t[0].to(at::kFloat))}; }, {x}, 1e-6);
+      "sinc",
+      [](const Tensors& t) -> Tensors {
+        return {at::sinc(t[0]), at::sinc(t[0].to(at::kFloat))};
+      },
+      {x}, 1e-6);
   const Tensor other = doubles({0, 1, -3, 2, 3, 1e6, kInf, -kInf, 1});
   expect_as_on_cpu(
       "logaddexp",
@@ -207,13 +209,11 @@ TEST(Forms, RealAndComplexFunctionsAtTheirEdges) {
         return {at::logaddexp(t[0], t[1]), at::logaddexp2(t[0], t[1])};
       },
       {x, other}, 1e-14);
-  const Tensor infinite = torch::complex(doubles({kInf, -kInf, kInf, -kInf}),
-                                         doubles({2, 2, NAN, NAN}));
-  expect_as_on_cpu(
-      "sqrt of infinities", [](const Tensors& t) -> Tensors { return {at::sqrt(t[0])}; }, {infinite});
+  const Tensor infinite = torch::complex(doubles({kInf, -kInf, kInf, -kInf}), doubles({2, 2, NAN, NAN}));
+  expect_as_on_cpu("sqrt of infinities", [](const Tensors& t) -> Tensors { return {at::sqrt(t[0])}; }, {infinite});
   const Tensor low = torch::complex(doubles({-kInf, kInf}), doubles({1, 0}));
-  expect_as_on_cpu(
-      "logaddexp of infinities", [](const Tensors& t) -> Tensors { return {at::logaddexp(t[0], t[0])}; }, {low});
+  expect_as_on_cpu("logaddexp of infinities", [](const Tensors& t) -> Tensors { return {at::logaddexp(t[0], t[0])}; },
+                   {low});
   // Beyond the formulas.
   const Tensor far = doubles({103.5, 107, 109, -1e4, -1.5e4, 40, -40.5});
   expect_as_on_cpu(
@@ -229,8 +229,7 @@ TEST(Forms, RealAndComplexFunctionsAtTheirEdges) {
 }
 
 TEST(Forms, PolynomialsOfAnyDegree) {
-  const Tensor x = doubles({-1.5, -0.3, 0, 0.5, 1, 2, 0.1, 0.9}),
-               n = doubles({-1, 0, 1, 2, NAN, 2e6, 1 << 21, -1e9});
+  const Tensor x = doubles({-1.5, -0.3, 0, 0.5, 1, 2, 0.1, 0.9}), n = doubles({-1, 0, 1, 2, NAN, 2e6, 1 << 21, -1e9});
   using Polynomial = Tensor (*)(const Tensor&, const Tensor&);
   for (const Polynomial p : std::vector<Polynomial>{
            at::special_chebyshev_polynomial_t, at::special_chebyshev_polynomial_u, at::special_chebyshev_polynomial_v,
@@ -254,12 +253,11 @@ TEST(Forms, NumbersOfARange) {
         {torch::zeros({1})}, dtype == at::kComplexFloat ? 1e-5 : 1e-12);
   }
   for (const ScalarType dtype : {at::kByte, at::kHalf, at::kFloat, at::kLong, at::kComplexDouble}) {
-    expect_as_on_cpu(
-        named("triu and tril", dtype),
-        [](const Tensors& t) -> Tensors {
-          return {at::triu(t[0], 1), at::tril(t[0], -1)};
-        },
-        {numbers({3, 5, 4}, dtype)});
+    expect_as_on_cpu(named("triu and tril", dtype),
+                     [](const Tensors& t) -> Tensors {
+                       return {at::triu(t[0], 1), at::tril(t[0], -1)};
+                     },
+                     {numbers({3, 5, 4}, dtype)});
   }
 }
 
@@ -279,22 +277,23 @@ TEST(Forms, ScansAndSumsOfComplexNumbers) {
   Tensor z = torch::zeros({7}, torch::kComplexDouble);
   for (int64_t i = 0; i < 7; ++i) z.index_put_({i}, c10::complex<double>(edge[i], 0));
   expect_as_on_cpu(
-      "logcumsumexp of infinities", [](const Tensors& t) -> Tensors { return {at::logcumsumexp(t[0], 0)}; }, {z}, 1e-12);
+      "logcumsumexp of infinities", [](const Tensors& t) -> Tensors { return {at::logcumsumexp(t[0], 0)}; }, {z},
+      1e-12);
   const Tensor x = doubles({1, kInf, 2, 3, -kInf, 4, NAN, 5, 1, 2, 3, kInf}).reshape({3, 4});
-  expect_as_on_cpu(
-      "moments of infinities",
-      [](const Tensors& t) -> Tensors {
-        const auto [variance, mean] = at::var_mean(t[0], at::OptionalIntArrayRef(1), true);
-        return {variance, mean};
-      },
-      {x});
+  expect_as_on_cpu("moments of infinities",
+                   [](const Tensors& t) -> Tensors {
+                     const auto [variance, mean] = at::var_mean(t[0], at::OptionalIntArrayRef(1), true);
+                     return {variance, mean};
+                   },
+                   {x});
 }
 
 TEST(Forms, LayerNormOfHalfTheParameters) {
   const Tensor x = wanting(numbers({5, 40}, at::kDouble)), weight = wanting(numbers({40}, at::kDouble, 2)),
                bias = wanting(numbers({40}, at::kDouble, 3));
   expect_gradients_as_on_cpu(
-      "layer_norm with a bias", [](const Tensors& t) { return at::layer_norm(t[0], {40}, {}, t[1]); }, {x, bias}, 1e-12);
+      "layer_norm with a bias", [](const Tensors& t) { return at::layer_norm(t[0], {40}, {}, t[1]); }, {x, bias},
+      1e-12);
   expect_gradients_as_on_cpu(
       "layer_norm with a weight", [](const Tensors& t) { return at::layer_norm(t[0], {40}, t[1], {}); }, {x, weight},
       1e-12);
@@ -355,7 +354,8 @@ TEST(Forms, RandomNumbersIntoTensorsWithGaps) {
     fill(t);
     if (gaps) {
       EXPECT_EQ(values_of(all.index({torch::indexing::Slice(), 0})), std::vector<double>(70));
-      EXPECT_EQ(values_of(all.index({torch::indexing::Slice(), 1, torch::indexing::Slice(8)})), std::vector<double>(14));
+      EXPECT_EQ(values_of(all.index({torch::indexing::Slice(), 1, torch::indexing::Slice(8)})),
+                std::vector<double>(14));
     }
     return values_of(t);
   };

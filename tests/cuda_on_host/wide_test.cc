@@ -62,11 +62,10 @@ Rows rows_of(const Tensor& x, bool wide) {
 template <class Key, class Position>
 void sort_pairs(const Tensor& keys, const Tensor& positions, const Tensor& sorted_keys, const Tensor& sorted) {
   cuda::cub::with_scratch([&](void* scratch, size_t& bytes, cudaStream_t stream) {
-    return cuda::cub::sort_pairs(scratch, bytes, static_cast<const Key*>(keys.const_data_ptr()),
-                                 static_cast<Key*>(sorted_keys.mutable_data_ptr()),
-                                 static_cast<const Position*>(positions.const_data_ptr()),
-                                 static_cast<Position*>(sorted.mutable_data_ptr()), keys.numel(), 8 * sizeof(Key),
-                                 stream);
+    return cuda::cub::sort_pairs(
+        scratch, bytes, static_cast<const Key*>(keys.const_data_ptr()),
+        static_cast<Key*>(sorted_keys.mutable_data_ptr()), static_cast<const Position*>(positions.const_data_ptr()),
+        static_cast<Position*>(sorted.mutable_data_ptr()), keys.numel(), 8 * sizeof(Key), stream);
   });
 }
 
