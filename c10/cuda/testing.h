@@ -26,6 +26,9 @@
 #include "tests/cuda_on_host/runtime/standin.h"
 #endif
 
+// Of programs that count what they run (tests/cuda_on_host/coverage.sh).
+extern "C" __attribute__((weak)) int __llvm_profile_write_file();
+
 namespace c10::cuda::testing {
 
 /// The texts of a thread's warnings while it lives.
@@ -56,6 +59,7 @@ inline void in_own_process(const std::function<void()>& body) {
     bool failed = false;
     for (int i = before; i < result.total_part_count(); ++i) failed |= result.GetTestPartResult(i).failed();
     std::fflush(stdout);
+    if (__llvm_profile_write_file != nullptr) __llvm_profile_write_file();
     ::_exit(failed ? 1 : 0);
   }
   int status = 0;

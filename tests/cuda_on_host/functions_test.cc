@@ -16,6 +16,7 @@
 #include "aten/cpu/loops/integer.h"
 #include "aten/cpu/loops/loops.h"
 #include "aten/cpu/loops/loss.h"
+#include "aten/cpu/pointwise.h"
 #include "aten/cpu/special/loops.h"
 #include "aten/cuda/elementwise_call.h"
 
@@ -191,7 +192,7 @@ TEST(Functions, OfTwoArgumentsAreTheCpus) {
        {0, 1e-6, 1e-3, 0.4, 1, 2.5, 8, 30, 200, 1e3, 2e4, NAN, -1, kInf},
        {0, 1e-8, 1e-3, 0.3, 1, 2, 7, 9, 28, 35, 190, 210, 1e3, 2e4, 1e5, kInf, NAN, -1},
        1,
-       64,  // the CPU is that far from the truth where both arguments are large
+       64,     // the CPU is that far from the truth where both arguments are large
        1e-3},  // 1 less what is near 1
       {"xlog1py",
        [](const Tensor& a, const Tensor& b) { return at::special_xlog1py(a, b); },
@@ -343,6 +344,55 @@ TEST(Kernels, AreThereForEveryLoop) {
     expect(named.op.uint64, kernels->uint64, "uint64");
     expect(named.op.complex64, kernels->complex64, "complex64");
     expect(named.op.complex128, kernels->complex128, "complex128");
+  }
+}
+
+// Losses and gradients of two and three tensors, which operators may also put together from others.
+TEST(Kernels, OfLossesAreTheLoops) {
+  namespace loops = at::cpu::loops;
+  const struct {
+    const char* name;
+    const at::cpu::ElementOp& op;
+    int inputs;
+    double p0, p1, p2;
+  } all[] = {{"absolute_difference", loops::absolute_difference, 2, 0, 0, 0},
+             {"smooth_l1", loops::smooth_l1, 2, 0.7, 0.5 / 0.7, 0.35},
+             {"huber", loops::huber, 2, 0.7, 0.35, 0},
+             {"soft_margin", loops::soft_margin, 2, 0, 0, 0},
+             {"divergence_of_logs", loops::divergence_of_logs, 2, 0, 0, 0},
+             {"clamped_difference", loops::clamped_difference, 3, 0.6, 1, 1.5},
+             {"elu_backward", loops::elu_backward, 2, 1.1, 0.7, 0.5},
+             {"elu_result_backward", loops::elu_result_backward, 2, 1.1, 0.7, 0.5},
+             {"leaky_relu_backward", loops::leaky_relu_backward, 2, 0.1, 0, 0},
+             {"hardswish_backward", loops::hardswish_backward, 2, 0, 0, 0},
+             {"softplus_backward", loops::softplus_backward, 2, 2, 3, 0}};
+  for (const auto& f : all) {
+    for (const ScalarType dtype : {at::kFloat, at::kDouble}) {
+      std::vector<Tensor> in;
+      std::mt19937_64 random(9);
+      std::normal_distribution<double> draw(0, 2);
+      for (int k = 0; k < f.inputs; ++k) {
+        std::vector<double> drawn(203);
+        for (double& x : drawn) x = draw(random);
+        in.push_back(tensor_of(drawn, dtype));
+      }
+      const at::pointwise::Params params(dtype, {f.p0, f.p1, f.p2});
+      const auto result_on = [&](const at::Device& device) {
+        std::vector<Tensor> moved;
+        for (const Tensor& t : in) moved.push_back(at::to(t, device));
+        const Tensor out = at::empty_like(moved[0]);
+        if (f.inputs == 2)
+          at::pointwise::run(f.name, f.op, dtype, params.get(), out, {moved[0], moved[1]});
+        else
+          at::pointwise::run(f.name, f.op, dtype, params.get(), out, {moved[0], moved[1], moved[2]});
+        return numbers_of(out);
+      };
+      const std::vector<double> got = result_on(kDevice), expected = result_on(at::Device(kCPU));
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_LE(units_apart(got[i], expected[i], dtype, 1), 4)
+            << f.name << " at " << i << ": " << got[i] << " and not " << expected[i] << " in " << dtype;
+      }
+    }
   }
 }
 
