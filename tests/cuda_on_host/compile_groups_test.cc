@@ -152,11 +152,17 @@ size_t expect_equal(const Graph& graph, const Stack& inputs, const std::vector<i
   Fused fused(graph, inputs);
   for (const int64_t elements : most) {
     fused.compile(elements);
-    const std::string found = difference(want, fused.run(inputs));
+    std::string found;
+    try {
+      found = difference(want, fused.run(inputs));
+    } catch (const c10::Error& error) {
+      found = error.msg() + cuda_standin::misuse();
+    }
     if (found.empty()) continue;
     ADD_FAILURE() << found << ", " << elements << " elements a launch\n" << graph::print(graph);
     for (const FusedPart& part : fused.parts) {
-      std::printf("%s\n%s\n", print(part.group).c_str(), cuda::print_kernel(part.group).functions.c_str());
+      std::printf("%s\n%s\n", print(part.group).c_str(),
+                  (cuda::print_kernel(part.group).functions + cuda::print_kernel(part.group).kernels[0]).c_str());
     }
     break;
   }
@@ -166,7 +172,7 @@ size_t expect_equal(const Graph& graph, const Stack& inputs, const std::vector<i
 class CudaGroups : public ::testing::Test {
  protected:
   void TearDown() override {
-    c10::cuda::device_synchronize();
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(cuda_standin::misuse(), "");
     simt::options() = {};
   }
@@ -178,18 +184,18 @@ using compiler::testing::shapes;
 
 TEST_F(CudaGroups, RandomOnes) {
   size_t parts = 0;
-  for (unsigned seed = 0; seed < 45; ++seed) {
+  for (unsigned seed = 0; seed < 24; ++seed) {
     SCOPED_TRACE(seed);
     const RandomGroup program = random_group(seed, shapes()[seed % shapes().size()], {.nodes = 14});
     // Whole launches, and pieces of them.
     parts += expect_equal(*program.graph, on_cuda(program.inputs), {cuda::kMostElements, 32});
     if (::testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(parts, 45u);
+  EXPECT_GT(parts, 24u);
 }
 
 TEST_F(CudaGroups, TheSameInAllOrders) {
-  for (unsigned seed = 100; seed < 103; ++seed) {
+  for (unsigned seed = 100; seed < 102; ++seed) {
     const RandomGroup program = random_group(seed, {6, 1, 130}, {.nodes = 20});
     const Stack inputs = on_cuda(program.inputs), want = one_by_one(*program.graph, inputs);
     Fused fused(*program.graph, inputs);
@@ -287,7 +293,7 @@ std::unique_ptr<Graph> on_cuda(const Graph& graph) {
 
 TEST_F(CudaGroups, RandomOnesWithRows) {
   size_t rows = 0;
-  for (unsigned seed = 200; seed < 230; ++seed) {
+  for (unsigned seed = 200; seed < 212; ++seed) {
     SCOPED_TRACE(seed);
     const RandomGroup program = random_group(seed, shapes()[seed % shapes().size()], {.nodes = 10, .rows = true});
     const auto graph = on_cuda(*program.graph);
@@ -296,7 +302,7 @@ TEST_F(CudaGroups, RandomOnesWithRows) {
     if (::testing::Test::HasFailure()) return;
     for (const FusedPart& part : Fused(*graph, inputs).parts) rows += part.group.row.has_value();
   }
-  EXPECT_GT(rows, 10u);
+  EXPECT_GT(rows, 3u);
 }
 
 // Rows of a warp and of a block, with what stands before and behind them, in all orders.
