@@ -2,7 +2,7 @@
 # How many lines of CUDA kernels their tests on the host run: builds kernels with counters (--config=kernel_coverage),
 # runs the tests, prints every file's share of covered lines and every folder's, and fails below 95% in all.
 #
-#   tests/cuda_on_host/coverage.sh                # all tests that link kernels: half an hour on two cores, from nothing
+#   tests/cuda_on_host/coverage.sh                # the tests of kernels: half an hour on two cores, from nothing
 #   tests/cuda_on_host/coverage.sh --lines        # and the lines that none of them runs
 #   tests/cuda_on_host/coverage.sh TESTS...       # these tests alone
 #
@@ -28,17 +28,18 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-  kernels="filter('_on_host$', kind(cc_library, //aten/cuda/... + //c10/cuda/...))"
+  folders='//aten/cuda/... + //c10/cuda/...'
+  kernels="filter('_on_host$', kind(cc_library, $folders))"
   mapfile -t targets < <(
-    bazel query "kind(cc_test, rdeps(//aten/cuda/... + //c10/cuda/... + //tests/..., $kernels))" 2> /dev/null)
+    bazel query "kind(cc_test, rdeps($folders + //tests/cuda_on_host/..., $kernels))" 2> /dev/null)
 fi
 # %2m: the processes of a program share two files.
-bazel test --config=kernel_coverage "${options[@]}" --nocache_test_results --test_timeout=900 --sandbox_writable_path="$folder" \
-  --test_env=LLVM_PROFILE_FILE="$folder/%2m.profraw" "${targets[@]}"
+bazel test --config=kernel_coverage "${options[@]}" --nocache_test_results --test_timeout=900 \
+  --sandbox_writable_path="$folder" --test_env=LLVM_PROFILE_FILE="$folder/%2m.profraw" "${targets[@]}"
 "$tools/llvm-profdata" merge -o "$folder/profile" "$folder"/*.profraw
 
-# A kernel's lines stand in its object file, whether a test links it or not. One file at a time: of a function that several
-# have, llvm-cov takes the first one's counts, which may be that of a file that does not use it.
+# A kernel's lines stand in its object file, whether a test links it or not. One file at a time: of a function that
+# several have, llvm-cov takes the first one's counts, and that file may not use it.
 find bazel-bin/aten/cuda/_objs bazel-bin/c10/cuda/_objs -path '*_on_host/*.cu.pic.o' | while read -r object; do
   "$tools/llvm-cov" export -format=lcov -instr-profile="$folder/profile" "$object" 2> /dev/null
 done > "$folder/lines"

@@ -328,6 +328,19 @@ TEST(Forms, GradientsOfRecurrentLayers) {
   expect_layer_as_on_cpu("projected", projected);
 }
 
+TEST(Forms, RowsOfDoublesAreRenormalizedInDouble) {
+  const Tensor rows = numbers({4, 9}, at::kDouble), places = torch::tensor(std::vector<int64_t>{2, 0, 2});
+  const Tensor norm = rows.norm(2, 1, true), expected = torch::where(norm > 0.5, rows * (0.5 / (norm + 1e-7)), rows);
+  for (const torch::Device& device : {kCpu, kGpu}) {
+    Tensor given = rows.clone().to(device);
+    at::embedding_renorm_(given, places.to(device), 0.5, 2);
+    const std::vector<double> got = values_of(given), all = values_of(expected), before = values_of(rows);
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], i / 9 == 0 || i / 9 == 2 ? all[i] : before[i], 1e-15) << device << " at " << i;
+    }
+  }
+}
+
 TEST(Forms, SparseMatricesOfEveryDtype) {
   for (const ScalarType dtype : {at::kFloat, at::kDouble, at::kComplexFloat, at::kComplexDouble}) {
     const Tensor dense = numbers({5, 5}, dtype), triangle = dense.tril() + 4 * torch::eye(5, dtype),

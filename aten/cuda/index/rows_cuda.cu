@@ -68,9 +68,8 @@ __global__ void renorm(const __grid_constant__ RenormCall call) {
     norm = largest ? partial[0] : ::pow(partial[0], 1 / call.norm_type);
     const double scale = norm <= call.max_norm ? 1 : call.max_norm / (norm + 1e-7);
     for (int64_t k = threadIdx.x; k < call.width; k += blockDim.x) {
-      const double x = load_as<double>(row + k * call.item, call.dtype);
       store_as(call.to + (i * call.width + k) * call.item, call.dtype,
-               scale == 1 ? x : static_cast<double>(static_cast<float>(x * scale)));
+               scale * load_as<double>(row + k * call.item, call.dtype));
     }
     __syncthreads();
   }

@@ -1,6 +1,7 @@
 // embedding, its backward, embedding_renorm_.
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -128,7 +129,13 @@ Tensor& embedding_renorm_inplace(Tensor& self, const Tensor& indices, double max
       if (!std::isinf(norm_type)) norm = std::pow(norm, 1 / norm_type);
       if (norm <= max_norm) continue;
       const double scale = max_norm / (norm + 1e-7);
-      for (int64_t k = 0; k < width; ++k) row[k] = static_cast<T>(static_cast<float>(static_cast<double>(row[k]) * scale));
+      for (int64_t k = 0; k < width; ++k) {
+        const double scaled = static_cast<double>(row[k]) * scale;
+        if constexpr (std::is_same_v<T, double>)
+          row[k] = scaled;
+        else
+          row[k] = static_cast<T>(static_cast<float>(scaled));
+      }
     }
   });
   work.commit();
