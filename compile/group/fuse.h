@@ -28,8 +28,8 @@ struct FusedPart {
 };
 
 /// Moves nodes that lower() takes into parts, as few and as large as it finds: nodes whose results have the same sizes,
-/// of one device, each of which reads another's result, or a tensor that another reads. Memory that a graph writes to is left alone:
-/// functionalize() goes first. The infos of values (propagate_shapes) say what has which sizes.
+/// of one device, each of which reads another's result, or a tensor that another reads. Memory that a graph writes to is
+/// left alone: functionalize() goes first. The infos of values (propagate_shapes) say what has which sizes.
 std::vector<FusedPart> fuse(graph::Graph& graph, const FuseOptions& options = {});
 
 /// The group that a graph of such nodes is. Throws ValueError that names the node for one that lower() does not take,

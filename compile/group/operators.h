@@ -17,8 +17,8 @@ struct Lowered {
   std::optional<RowOperation> row;
 };
 
-/// Nothing for a node that groups do not take: another operator; a tensor of which nothing is known, that lies elsewhere
-/// than the result, on a device whose groups nothing compiles (group_compiler.h), or has a dtype without
+/// Nothing for a node that groups do not take: another operator; a tensor of which nothing is known, that lies
+/// elsewhere than the result, on a device whose groups nothing compiles (group_compiler.h), or has a dtype without
 /// register_type(); arguments with which the operator may fail when it runs (integers divided) or does not look at
 /// elements alone. A number that stands as a CPU tensor beside tensors of a device is taken as a number.
 ///

@@ -56,8 +56,9 @@ KD_DEVICE T greatest_divisor(T a, T b) {
 template <class T>
 KD_DEVICE T least_multiple(T a, T b) {
   const T divisor = greatest_divisor(a, b);
-  return divisor == 0 ? T(0)
-                      : static_cast<T>(unsigned_magnitude(static_cast<T>(wrapping(static_cast<T>(a / divisor)) * wrapping(b))));
+  return divisor == 0
+             ? T(0)
+             : static_cast<T>(unsigned_magnitude(static_cast<T>(wrapping(static_cast<T>(a / divisor)) * wrapping(b))));
 }
 AT_CUDA_FN(Gcd, 2, greatest_divisor(a, b))
 AT_CUDA_FN(Lcm, 2, least_multiple(a, b))

@@ -28,8 +28,8 @@ struct RowsCall {
 
 inline constexpr int64_t kRowVectorElements = 8;
 
-/// Threads that share one of `rows` rows of `size` elements side by side: a warp, or a block where rows are long, or few
-/// of them would not fill a device.
+/// Threads that share one of `rows` rows of `size` elements side by side: a warp, or a block where rows are long, or
+/// few of them would not fill a device.
 constexpr int lanes_of_rows(int64_t rows, int64_t size) {
   return size > 1024 || (rows < 132 * 8 && size > 256) ? 256 : 32;
 }

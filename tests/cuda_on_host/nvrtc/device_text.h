@@ -1,5 +1,7 @@
 // What NVRTC knows without headers, for a host's compiler: put before a text by the stand-in, as device.h is before the
 // sources of kernels. It needs no header of the toolkit and few others: every text is compiled with it.
+#pragma once
+
 #include <math.h>
 #include <stdint.h>
 
