@@ -31,10 +31,10 @@ inline constexpr LinalgBackend kLinalgDefault = LinalgBackend::Default;
 
 /// The settings of a process. Reading and setting is thread-safe.
 ///
-/// CPU tensors' results are deterministic and in the dtype's own precision whatever they say: what changes something there is
-/// setFlushDenormal, setDeterministicAlgorithms (for what asks alertNotDeterministic) and setFloat32Precision(MKLDNN,
-/// CONV, IEEE). CUDA tensors obey those of cuDNN and cuBLAS (docs/cuda.md). Those of libraries that this one does not use
-/// (MAGMA, FBGEMM ...) keep their value and change nothing.
+/// CPU tensors' results are deterministic and in the dtype's own precision whatever they say: what changes something
+/// there is setFlushDenormal, setDeterministicAlgorithms (for what asks alertNotDeterministic) and
+/// setFloat32Precision(MKLDNN, CONV, IEEE). CUDA tensors obey those of cuDNN and cuBLAS (docs/cuda.md). Those of
+/// libraries that this one does not use (MAGMA, FBGEMM ...) keep their value and change nothing.
 class Context {
  public:
   /// The generator that operators draw from on `device` where none is given; torch::manual_seed seeds them all. Throws

@@ -28,8 +28,8 @@ at::Device destination_at(std::optional<int32_t> index) {
 void check_outputs(const char* name, at::TensorList out_tensors) {
   TORCH_CHECK(!out_tensors.empty(), name, ": expected at least one output tensor");
   for (size_t i = 0; i < out_tensors.size(); ++i) {
-    TORCH_CHECK(out_tensors[i].is_cuda(), name, ": expected all output tensors to be CUDA tensors, but output tensor ", i,
-                " has device ", out_tensors[i].device());
+    TORCH_CHECK(out_tensors[i].is_cuda(), name, ": expected all output tensors to be CUDA tensors, but output tensor ",
+                i, " has device ", out_tensors[i].device());
   }
 }
 

@@ -19,8 +19,8 @@ using tensor_list2d = comm::TensorLists;
 /// A stream for each part, or none of them: the device's current one.
 using OptionalStreams = std::optional<std::vector<std::optional<c10::cuda::CUDAStream>>>;
 
-// Copies go by the current streams of both devices, which then wait for each other. All throw c10::Error for devices that do
-// not exist, for sizes that do not go together, and where there is nothing to copy to or from.
+// Copies go by the current streams of both devices, which then wait for each other. All throw c10::Error for devices
+// that do not exist, for sizes that do not go together, and where there is nothing to copy to or from.
 
 /// The tensor on each device. The first of the devices is where a CUDA tensor is.
 std::vector<at::Tensor> broadcast(const at::Tensor& tensor, at::IntArrayRef devices);
@@ -43,7 +43,8 @@ std::vector<at::Tensor>& scatter_out(const at::Tensor& tensor, std::vector<at::T
 at::Tensor gather(at::TensorList tensors, int64_t dim, std::optional<int32_t> destination_index);
 at::Tensor& gather_out(at::TensorList tensors, at::Tensor& out_tensor, int64_t dim);
 
-/// Sums of one tensor a device, or of lists of as many tensors (see torch::comm), on a device, by default the current one.
+/// Sums of one tensor a device, or of lists of as many tensors (see torch::comm), on a device, by default the current
+/// one.
 at::Tensor reduce_add(at::TensorList inputs, std::optional<int32_t> destination_index = std::nullopt);
 std::vector<at::Tensor> reduce_add_coalesced(const tensor_list2d& inputs,
                                              std::optional<int32_t> destination_index = std::nullopt,

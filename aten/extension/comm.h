@@ -27,8 +27,8 @@ std::vector<at::Tensor> broadcast(const at::Tensor& tensor, const std::vector<at
 TensorLists broadcast_coalesced(at::TensorList tensors, const std::vector<at::Device>& devices,
                                 size_t buffer_size = kBufferSize);
 
-/// The tensor in parts along `dim`, of the sizes given or of equal ones (the last may be smaller, and there may be fewer
-/// parts than devices): views of it. Throws c10::Error without devices, and where the sizes are not one a device.
+/// The tensor in parts along `dim`, of the sizes given or of equal ones (the last may be smaller, and there may be
+/// fewer parts than devices): views of it. Throws c10::Error without devices, and where the sizes are not one a device.
 std::vector<at::Tensor> parts_for(const at::Tensor& tensor, size_t devices,
                                   const std::optional<std::vector<int64_t>>& chunk_sizes, int64_t dim);
 

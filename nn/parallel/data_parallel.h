@@ -4,8 +4,8 @@
 //   loss(y).backward();                                                // gradients are in net's parameters
 //
 // Devices are those given, or all of the accelerator. Modules are cloned, so they are Cloneable. Each replica runs in a
-// thread of its own, with the caller's gradient mode, autocast state and so on, on the input's device and on the streams
-// that are the caller's current ones.
+// thread of its own, with the caller's gradient mode, autocast state and so on, on the input's device and on the
+// streams that are the caller's current ones.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ void replicate_grad_edges(Module& module, const std::vector<std::shared_ptr<Modu
                           const std::vector<at::Device>& devices);
 // All devices of the accelerator; throws where there is none.
 std::vector<at::Device> all_devices();
-// Calls run(0) ... run(n - 1), each in a thread where the device of inputs[i] is current, and on the devices of the inputs and
-// results the streams that are current here; rethrows the first exception after all have ended.
+// Calls run(0) ... run(n - 1), each in a thread where the device of inputs[i] is current, and on the devices of the
+// inputs and results the streams that are current here; rethrows the first exception after all have ended.
 void run_all(const std::vector<at::Tensor>& inputs, const std::optional<std::vector<at::Device>>& devices,
              const std::function<void(size_t)>& run);
 void check_counts(size_t modules, size_t inputs, const std::optional<std::vector<at::Device>>& devices);

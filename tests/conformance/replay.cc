@@ -329,10 +329,11 @@ class Run {
   }
   bool is_on_meta() const { return options_.device.type() == c10::DeviceType::Meta; }
 
-  // What stands for an argument that a recording leaves out, where the documents give another default for a device than for
-  // the CPU, on which it was recorded.
+  // What stands for an argument that a recording leaves out, where the documents give a device another default than the
+  // CPU, on which it was recorded.
   IValue default_of(const c10::Argument& argument) const {
-    if (options_.device.type() == c10::DeviceType::CUDA && name_.rfind("linalg_lstsq", 0) == 0 && argument.name() == "driver") {
+    if (options_.device.type() == c10::DeviceType::CUDA && name_.rfind("linalg_lstsq", 0) == 0 &&
+        argument.name() == "driver") {
       return IValue("gelsy");  // CUDA's is gels, which finds no rank
     }
     return *argument.default_value();

@@ -1,5 +1,5 @@
-// Tensors and modules on several CUDA devices: what goes where, in how many copies, on which streams, and that training on
-// all of them is training on one.
+// Tensors and modules on several CUDA devices: what goes where, in how many copies, on which streams, and that training
+// on all of them is training on one.
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <gtest/gtest.h>
@@ -84,9 +84,8 @@ TEST(CudaComm, SpreadsAndJoins) {
 
     // Along another dimension, of given sizes, on streams of the parts'.
     const auto side = at::cuda::getStreamFromPool(true, 2);
-    const auto uneven =
-        torch::cuda::scatter(host, {1, 2}, std::vector<int64_t>{1, 4}, 1,
-                             std::vector<std::optional<at::cuda::CUDAStream>>{std::nullopt, side});
+    const auto uneven = torch::cuda::scatter(host, {1, 2}, std::vector<int64_t>{1, 4}, 1,
+                                             std::vector<std::optional<at::cuda::CUDAStream>>{std::nullopt, side});
     side.synchronize();
     expect_equal(uneven[0], host.narrow(1, 0, 1));
     expect_equal(uneven[1], host.narrow(1, 1, 4));
@@ -148,22 +147,32 @@ TEST(CudaComm, SaysWhatDoesNotFit) {
     contains(message_of([&] { torch::cuda::broadcast(x, {}); }), "Expected at least one device to broadcast to");
     contains(message_of([&] { torch::cuda::broadcast(x, {1, 0}); }), "the tensor is on cuda:0");
     contains(message_of([&] { torch::cuda::scatter(x, {}); }), "Expected at least one device to scatter to");
-    contains(message_of([&] { torch::cuda::scatter(x, {0, 1}, std::vector<int64_t>{4}); }),
-             "Expected devices and chunk_sizes to be of same length, but got len(devices) = 2 and len(chunk_sizes) = 1");
+    contains(
+        message_of([&] {
+          torch::cuda::scatter(x, {0, 1}, std::vector<int64_t>{4});
+        }),
+        "Expected devices and chunk_sizes to be of same length, but got len(devices) = 2 and len(chunk_sizes) = 1");
     contains(message_of([&] {
-               torch::cuda::scatter(x, {0, 1}, std::nullopt, 0,
-                                    std::vector<std::optional<at::cuda::CUDAStream>>{
-                                        std::nullopt, at::cuda::getDefaultCUDAStream(0)});
+               torch::cuda::scatter(
+                   x, {0, 1}, std::nullopt, 0,
+                   std::vector<std::optional<at::cuda::CUDAStream>>{std::nullopt, at::cuda::getDefaultCUDAStream(0)});
              }),
              "stream 1 is one of cuda:0, but the part's device is cuda:1");
     contains(message_of([&] { torch::cuda::gather({}, 0, 0); }), "Expected at least one tensor to gather from");
-    contains(message_of([&] { torch::cuda::broadcast_coalesced({x, torch::ones({2}, gpu(1))}, {0, 1}); }),
+    contains(message_of([&] {
+               torch::cuda::broadcast_coalesced({x, torch::ones({2}, gpu(1))}, {0, 1});
+             }),
              "all tensors must be on cuda:0");
     std::vector<Tensor> outs{torch::ones({4, 2})};
     contains(message_of([&] { torch::cuda::broadcast_out(x, outs); }), "output tensor 0 has device cpu");
-    contains(message_of([&] { torch::cuda::reduce_add({x, torch::ones({3}, gpu(1))}, 0); }),
+    contains(message_of([&] {
+               torch::cuda::reduce_add({x, torch::ones({3}, gpu(1))}, 0);
+             }),
              "expected tensors of size [4, 2], but got one of size [3]");
-    contains(message_of([&] { torch::cuda::reduce_add_coalesced({{x}, {x, x}}, 0); }), "expected 1 tensors of each device");
+    contains(message_of([&] {
+               torch::cuda::reduce_add_coalesced({{x}, {x, x}}, 0);
+             }),
+             "expected 1 tensors of each device");
   });
 }
 
@@ -176,9 +185,7 @@ struct NetImpl : nn::Cloneable<NetImpl> {
     scale = register_buffer("scale", torch::arange(1, 4, torch::kFloat).reshape({3, 1, 1}));
     shift = register_parameter("shift", torch::zeros({1}));
   }
-  Tensor forward(const Tensor& x) {
-    return fc((torch::relu(conv(x)) * scale + shift).flatten(1)) * (shift + 1);
-  }
+  Tensor forward(const Tensor& x) { return fc((torch::relu(conv(x)) * scale + shift).flatten(1)) * (shift + 1); }
   nn::Conv2d conv{nullptr};
   nn::Linear fc{nullptr};
   Tensor scale, shift;
@@ -255,8 +262,7 @@ TEST(CudaDataParallel, AppliesInParallelOrSaysWhy) {
     EXPECT_TRUE(torch::allclose(linear->bias.grad().cpu(), torch::full({4}, 10.f)));
     EXPECT_FALSE(replicas[1]->weight.grad().defined());
     // A module and its input on two devices.
-    const std::string text =
-        message_of([&] { nn::parallel::parallel_apply(replicas, {x.to(gpu(1)), x.to(gpu(1))}); });
+    const std::string text = message_of([&] { nn::parallel::parallel_apply(replicas, {x.to(gpu(1)), x.to(gpu(1))}); });
     EXPECT_NE(text.find("Expected all tensors to be on the same device, but found at least two devices"),
               std::string::npos)
         << text;

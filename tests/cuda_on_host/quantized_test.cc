@@ -94,10 +94,11 @@ TEST(CudaQuantized, Factories) {
     EXPECT_TRUE(made.is_cuda());
     EXPECT_TRUE(made.is_contiguous(at::MemoryFormat::ChannelsLast));
     made.fill_(1.25);
-    expect_same(at::int_repr(made), at::int_repr(at::_empty_affine_quantized({2, 3, 2, 2}, at::kQUInt8, 0.5, 4,
-                                                                             at::MemoryFormat::ChannelsLast)
-                                                     .fill_(1.25)),
-                "fill_");
+    expect_same(
+        at::int_repr(made),
+        at::int_repr(
+            at::_empty_affine_quantized({2, 3, 2, 2}, at::kQUInt8, 0.5, 4, at::MemoryFormat::ChannelsLast).fill_(1.25)),
+        "fill_");
     const Tensor scales = at::tensor({0.5, 2.0}, at::kDouble), zeros = at::tensor({1, 2}, at::kLong);
     Tensor channels = at::_empty_per_channel_affine_quantized({2, 2}, scales, zeros, 0, on_gpu);
     EXPECT_TRUE(channels.q_per_channel_scales().is_cuda());
@@ -109,7 +110,8 @@ TEST(CudaQuantized, Factories) {
     back.copy_(channels);
     EXPECT_TRUE(back.q_per_channel_scales().is_cpu());
     EXPECT_TRUE(at::equal(back, channels.to(at::kCPU)));
-    const Tensor dynamic = at::quantize_per_tensor_dynamic(at::linspace(-1, 2, 9, at::kFloat).to(kGpu), at::kQInt8, true);
+    const Tensor dynamic =
+        at::quantize_per_tensor_dynamic(at::linspace(-1, 2, 9, at::kFloat).to(kGpu), at::kQInt8, true);
     expect_same(dynamic, at::quantize_per_tensor_dynamic(at::linspace(-1, 2, 9, at::kFloat), at::kQInt8, true),
                 "dynamic");
     const Tensor made_of = at::_make_per_tensor_quantized_tensor(at::tensor({1, 2}, at::kByte).to(kGpu), 2, 1);
@@ -131,22 +133,52 @@ TEST(CudaQuantized, Operators) {
         {"threshold", [](const Tensor& q) { return at::threshold(q, 0.5, 1); }},
         {"leaky_relu", [](const Tensor& q) { return at::leaky_relu(q, 0.1); }},
         {"max", [](const Tensor& q) { return at::max(q); }},
-        {"mean", [](const Tensor& q) { return at::mean(q, {2, 3}); }},
+        {"mean",
+         [](const Tensor& q) {
+           return at::mean(q, {2, 3});
+         }},
         {"mean of others", [](const Tensor& q) { return at::mean(q, {1}); }},
         {"transpose", [](const Tensor& q) { return q.transpose(1, 2); }},
-        {"view", [](const Tensor& q) { return q.view({4, -1}); }},
+        {"view",
+         [](const Tensor& q) {
+           return q.view({4, -1});
+         }},
         {"slice", [](const Tensor& q) { return q.slice(3, 1, 5, 2); }},
         {"contiguous", [](const Tensor& q) { return q.transpose(1, 3).contiguous(); }},
-        {"cat", [](const Tensor& q) { return at::cat({q, q}, 1); }},
+        {"cat",
+         [](const Tensor& q) {
+           return at::cat({q, q}, 1);
+         }},
         {"flip", [](const Tensor& q) { return at::flip(q, {3}); }},
-        {"max_pool2d", [](const Tensor& q) { return at::max_pool2d(q, {2, 2}); }},
-        {"avg_pool2d", [](const Tensor& q) { return at::avg_pool2d(q, {3, 3}, {1, 1}, {1, 1}); }},
-        {"adaptive_avg_pool2d", [](const Tensor& q) { return at::adaptive_avg_pool2d(q, {2, 3}); }},
-        {"upsample_nearest2d", [](const Tensor& q) { return at::upsample_nearest2d(q, {7, 9}); }},
-        {"upsample_bilinear2d", [](const Tensor& q) { return at::upsample_bilinear2d(q, {7, 9}, true); }},
-        {"index_select", [](const Tensor& q) { return q.index_select(3, at::tensor({2, 0}, at::kLong).to(q.device())); }},
+        {"max_pool2d",
+         [](const Tensor& q) {
+           return at::max_pool2d(q, {2, 2});
+         }},
+        {"avg_pool2d",
+         [](const Tensor& q) {
+           return at::avg_pool2d(q, {3, 3}, {1, 1}, {1, 1});
+         }},
+        {"adaptive_avg_pool2d",
+         [](const Tensor& q) {
+           return at::adaptive_avg_pool2d(q, {2, 3});
+         }},
+        {"upsample_nearest2d",
+         [](const Tensor& q) {
+           return at::upsample_nearest2d(q, {7, 9});
+         }},
+        {"upsample_bilinear2d",
+         [](const Tensor& q) {
+           return at::upsample_bilinear2d(q, {7, 9}, true);
+         }},
+        {"index_select",
+         [](const Tensor& q) {
+           return q.index_select(3, at::tensor({2, 0}, at::kLong).to(q.device()));
+         }},
         {"masked_fill", [](const Tensor& q) { return q.masked_fill(q.gt(0), 1.5); }},
-        {"pad", [](const Tensor& q) { return at::constant_pad_nd(q, {1, 1}, 0.5); }},
+        {"pad",
+         [](const Tensor& q) {
+           return at::constant_pad_nd(q, {1, 1}, 0.5);
+         }},
     };
     const Tensor x = at::linspace(-4, 4, 96, at::kFloat).reshape({2, 2, 4, 6});
     for (const auto dtype : {at::kQUInt8, at::kQInt8}) {

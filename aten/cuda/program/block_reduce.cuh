@@ -1,5 +1,5 @@
-// Sums and maxima over a warp and a block, by libtorch's names. All threads of the block call them; the result is that of
-// the block's first thread.
+// Sums and maxima over a warp and a block, by libtorch's names. All threads of the block call them; the result is that
+// of the block's first thread.
 #pragma once
 
 #include "c10/cuda/warp.cuh"
@@ -16,9 +16,7 @@ struct Block1D {
 };
 struct Block2D {
   static __device__ __forceinline__ int Tid() { return static_cast<int>(threadIdx.x + threadIdx.y * blockDim.x); }
-  static __device__ __forceinline__ int Warps() {
-    return static_cast<int>(blockDim.x * blockDim.y) / C10_WARP_SIZE;
-  }
+  static __device__ __forceinline__ int Warps() { return static_cast<int>(blockDim.x * blockDim.y) / C10_WARP_SIZE; }
 };
 
 /// `op` has combine(a, b) and warp_shfl_down(value, offset).

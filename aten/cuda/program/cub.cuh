@@ -1,5 +1,5 @@
-// Sorting and running sums of arrays in device memory, by libtorch's names, on the current stream of the current device.
-// Elements are of the dtypes that tensors have; they are the operators' sorts and sums.
+// Sorting and running sums of arrays in device memory, by libtorch's names, on the current stream of the current
+// device. Elements are of the dtypes that tensors have; they are the operators' sorts and sums.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,7 @@ inline TensorBase empty_cuda(IntArrayRef size, ScalarType dtype, std::optional<D
   return empty_strided_cuda(size, strides_of_format(size, format), dtype, device_opt);
 }
 inline TensorBase empty_cuda(IntArrayRef size, const TensorOptions& options) {
-  return empty_cuda(size, c10::typeMetaToScalarType(options.dtype()), options.device(),
-                    options.memory_format_opt());
+  return empty_cuda(size, c10::typeMetaToScalarType(options.dtype()), options.device(), options.memory_format_opt());
 }
 
 }  // namespace at::detail

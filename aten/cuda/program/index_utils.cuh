@@ -24,7 +24,8 @@ inline bool canUse32BitIndexMath(const TensorBase& t, int64_t max_elem = std::nu
 /// MAX_TENSORINFO_DIMS.
 template <typename T, typename IndexType>
 TensorInfo<T, IndexType> getTensorInfo(const TensorBase& t) {
-  TORCH_CHECK(t.dim() <= MAX_TENSORINFO_DIMS, "CUDA Tensors cannot have more than ", MAX_TENSORINFO_DIMS, " dimensions");
+  TORCH_CHECK(t.dim() <= MAX_TENSORINFO_DIMS, "CUDA Tensors cannot have more than ", MAX_TENSORINFO_DIMS,
+              " dimensions");
   IndexType sizes[MAX_TENSORINFO_DIMS], strides[MAX_TENSORINFO_DIMS];
   for (int64_t i = 0; i < t.dim(); ++i) {
     sizes[i] = static_cast<IndexType>(t.size(i));

@@ -3,12 +3,20 @@
 
 #include <cuda_runtime.h>
 
-#define KD_CUDA_COMPAT(name)                                                           \
-  __device__ __forceinline__ float name(float x) { return ::name##f(x); }             \
-  __device__ __forceinline__ double name(double x) { return ::name(x); }
-#define KD_CUDA_COMPAT_2(name, function)                                                         \
-  __device__ __forceinline__ float name(float x, float y) { return ::function##f(x, y); }       \
-  __device__ __forceinline__ double name(double x, double y) { return ::function(x, y); }
+#define KD_CUDA_COMPAT(name)                         \
+  __device__ __forceinline__ float name(float x) {   \
+    return ::name##f(x);                             \
+  }                                                  \
+  __device__ __forceinline__ double name(double x) { \
+    return ::name(x);                                \
+  }
+#define KD_CUDA_COMPAT_2(name, function)                       \
+  __device__ __forceinline__ float name(float x, float y) {    \
+    return ::function##f(x, y);                                \
+  }                                                            \
+  __device__ __forceinline__ double name(double x, double y) { \
+    return ::function(x, y);                                   \
+  }
 
 namespace c10::cuda::compat {
 

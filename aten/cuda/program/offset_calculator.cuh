@@ -20,7 +20,7 @@ struct OffsetArray {
 template <int NARGS, typename index_t = uint32_t, bool signed_strides = false>
 struct OffsetCalculator {
   using stride_t = std::conditional_t<signed_strides, std::make_signed_t<index_t>, index_t>;
-  using offset_type = OffsetArray<stride_t, NARGS < 1 ? 1 : NARGS>;
+  using offset_type = OffsetArray < stride_t, NARGS<1 ? 1 : NARGS>;
 
   /// strides[arg][dim] are in bytes; with `element_sizes` offsets are in elements of those. Throws c10::Error for more
   /// than 25 dimensions.
@@ -56,7 +56,7 @@ struct OffsetCalculator {
 /// Of tensors whose elements lie one after the other.
 template <int NARGS, typename index_t = uint32_t>
 struct TrivialOffsetCalculator {
-  using offset_type = OffsetArray<index_t, NARGS < 1 ? 1 : NARGS>;
+  using offset_type = OffsetArray < index_t, NARGS<1 ? 1 : NARGS>;
   C10_HOST_DEVICE offset_type get(index_t linear_idx) const {
     offset_type offsets;
     for (int arg = 0; arg < NARGS; ++arg) offsets[arg] = linear_idx;

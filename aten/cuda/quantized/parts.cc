@@ -1,5 +1,5 @@
-// What kernels of quantized tensors do with elements, of CUDA tensors. Every step is one operator, so that each is rounded as
-// the CPU's loops round it.
+// What kernels of quantized tensors do with elements, of CUDA tensors. Every step is one operator, so that each is
+// rounded as the CPU's loops round it.
 #include <limits>
 
 #include "aten/core/empty.h"

@@ -1,4 +1,5 @@
-// Products of CUDA tensors with weights that are stored as integers: the weights become float32, then the library multiplies.
+// Products of CUDA tensors with weights that are stored as integers: the weights become float32, then the library
+// multiplies.
 #include "aten/core/structured.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/binary/ops.h"

@@ -73,7 +73,8 @@ double precision_of(ScalarType dtype) {
          16;
 }
 
-// Parameters are looked at by waiting for the device, which nothing can while a graph is captured: they are not checked then.
+// Parameters are looked at by waiting for the device, which nothing can while a graph is captured: they are not checked
+// then.
 bool can_wait() {
   return cuda::currentStreamCaptureStatus() == cuda::CaptureStatus::None;
 }

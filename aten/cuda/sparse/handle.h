@@ -11,8 +11,8 @@ cusparseHandle_t getCurrentCUDASparseHandle();
 
 namespace sparse {
 
-/// Throws c10::Error "cusparse error: insufficient resources, when calling `cusparseCreate`" unless the status is success;
-/// forgets the runtime's error, so that no later call reports it again.
+/// Throws c10::Error "cusparse error: insufficient resources, when calling `cusparseCreate`" unless the status is
+/// success; forgets the runtime's error, so that no later call reports it again.
 void check(cusparseStatus_t status, const char* call);
 
 }  // namespace sparse

@@ -231,7 +231,8 @@ TEST(Sort, SearchesAndCounts) {
   expect_close(at::searchsorted(indices_of({1, 2, 3}, {3}), tensor_of({2.5, 3.5}, {2})), {2, 3});
   EXPECT_EQ(at::searchsorted(edges, Scalar(4), true).scalar_type(), ScalarType::Int);
   expect_close(at::searchsorted(tensor_of({5, 1, 3}, {3}), tensor_of({4}, {1}), false, false, std::nullopt, indices_of({1, 2, 0}, {3})), {2});
-  EXPECT_THROW(at::searchsorted(tensor_of({5, 1, 3}, {3}), tensor_of({4}, {1}), false, false, std::nullopt, indices_of({1, 3, 0}, {3})),
+  EXPECT_THROW(at::searchsorted(tensor_of({5, 1, 3}, {3}), tensor_of({4}, {1}), false, false, std::nullopt,
+                                indices_of({1, 3, 0}, {3})),
                c10::IndexError);
   expect_close(at::searchsorted(tensor_of({1, 2, 5, 6}, {2, 2}), tensor_of({2, 6}, {2, 1})), {1, 1});
   expect_close(at::isin(tensor_of({1, 2, 3, kNan}, {4}), tensor_of({3, 1, kNan}, {3})), {1, 0, 1, 0});

@@ -18,8 +18,8 @@ __global__ void gated_cell_kernel(const torch::PackedTensorAccessor32<scalar_t, 
                                   const torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> old_cell,
                                   torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> new_cell,
                                   torch::PackedTensorAccessor32<scalar_t, 2, torch::RestrictPtrTraits> new_h) {
-  const int n = blockIdx.y;                               // batch
-  const int c = blockIdx.x * blockDim.x + threadIdx.x;    // column
+  const int n = blockIdx.y;                             // batch
+  const int c = blockIdx.x * blockDim.x + threadIdx.x;  // column
   if (c < gates.size(2)) {
     const scalar_t input = 1 / (1 + exp(-gates[n][0][c]));
     const scalar_t output = 1 / (1 + exp(-gates[n][1][c]));
@@ -46,12 +46,12 @@ std::vector<torch::Tensor> gated_cell(torch::Tensor gates, torch::Tensor old_cel
   const int threads = 32;
   const dim3 blocks((old_cell.size(1) + threads - 1) / threads, old_cell.size(0));
   AT_DISPATCH_FLOATING_TYPES(gates.scalar_type(), "gated_cell", ([&] {
-    gated_cell_kernel<scalar_t><<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
-        gates.packed_accessor32<scalar_t, 3, torch::RestrictPtrTraits>(),
-        old_cell.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
-        new_cell.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
-        new_h.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>());
-  }));
+                               gated_cell_kernel<scalar_t><<<blocks, threads, 0, at::cuda::getCurrentCUDAStream()>>>(
+                                   gates.packed_accessor32<scalar_t, 3, torch::RestrictPtrTraits>(),
+                                   old_cell.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
+                                   new_cell.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>(),
+                                   new_h.packed_accessor32<scalar_t, 2, torch::RestrictPtrTraits>());
+                             }));
   C10_CUDA_KERNEL_LAUNCH_CHECK();
   return {new_h, new_cell};
 }

@@ -1,5 +1,5 @@
-// An operator of a library's own with its derivative, as extensions have it: a kernel over pointers, on the tensor's device and
-// the current stream.
+// An operator of a library's own with its derivative, as extensions have it: a kernel over pointers, on the tensor's
+// device and the current stream.
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -53,13 +53,15 @@ at::Tensor swish_forward_cuda(const at::Tensor& x, double scale) {
   const int64_t n = x.numel();
   if (n == 0) return y;
   const dim3 block(kThreads);
-  const dim3 grid(std::min<int64_t>((n + kThreads - 1) / kThreads, at::cuda::getCurrentDeviceProperties()->multiProcessorCount));
+  const dim3 grid(
+      std::min<int64_t>((n + kThreads - 1) / kThreads, at::cuda::getCurrentDeviceProperties()->multiProcessorCount));
   cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-  AT_DISPATCH_FLOATING_TYPES_AND2(at::ScalarType::Half, at::ScalarType::BFloat16, x.scalar_type(), "swish_forward", [&] {
-    swish_forward_kernel<scalar_t><<<grid, block, 0, stream>>>(
-        x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), static_cast<float>(scale), n);
-    C10_CUDA_KERNEL_LAUNCH_CHECK();
-  });
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::ScalarType::Half, at::ScalarType::BFloat16, x.scalar_type(), "swish_forward", [&] {
+        swish_forward_kernel<scalar_t>
+            <<<grid, block, 0, stream>>>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), static_cast<float>(scale), n);
+        C10_CUDA_KERNEL_LAUNCH_CHECK();
+      });
   return y;
 }
 
@@ -70,11 +72,12 @@ at::Tensor swish_backward_cuda(const at::Tensor& grad, const at::Tensor& x, doub
   at::Tensor out = at::empty_like(x);
   const int64_t n = x.numel();
   if (n == 0) return out;
-  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "swish_backward", ([&] {
-    swish_backward_kernel<scalar_t>
-        <<<(n + kThreads - 1) / kThreads, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
-            x.data_ptr<scalar_t>(), g.data_ptr<scalar_t>(), out.data_ptr<scalar_t>(), static_cast<float>(scale), n);
-  }));
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, x.scalar_type(), "swish_backward", ([&] {
+        swish_backward_kernel<scalar_t>
+            <<<(n + kThreads - 1) / kThreads, kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
+                x.data_ptr<scalar_t>(), g.data_ptr<scalar_t>(), out.data_ptr<scalar_t>(), static_cast<float>(scale), n);
+      }));
   AT_CUDA_CHECK(cudaGetLastError());
   return out;
 }

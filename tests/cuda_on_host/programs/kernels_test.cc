@@ -71,7 +71,8 @@ TEST(Programs, Accessors) {
     const auto result = programs::gated_cell(turned, cell.to(torch::kCUDA));
     const Tensor expected = cell + torch::tanh(gates.select(1, 2)) * torch::sigmoid(gates.select(1, 0));
     EXPECT_TRUE(torch::allclose(result[1].cpu(), expected, 1e-5, 1e-6));
-    EXPECT_TRUE(torch::allclose(result[0].cpu(), torch::tanh(expected) * torch::sigmoid(gates.select(1, 1)), 1e-5, 1e-6));
+    EXPECT_TRUE(
+        torch::allclose(result[0].cpu(), torch::tanh(expected) * torch::sigmoid(gates.select(1, 1)), 1e-5, 1e-6));
 
     const Tensor points = torch::randn({11, 3});
     const Tensor distances = programs::square_distances(points.to(torch::kCUDA));

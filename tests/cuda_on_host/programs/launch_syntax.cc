@@ -1,5 +1,6 @@
-// Turns what nvcc alone reads into C++, for programs whose kernels run on the host: `kernel<<<grid, block, shared, stream>>>(x)`
-// becomes a call of simt::launcher, and `extern __shared__ float buffer[];` a pointer to the block's dynamic memory.
+// Turns what nvcc alone reads into C++, for programs whose kernels run on the host: `kernel<<<grid, block, shared,
+// stream>>>(x)` becomes a call of simt::launcher, and `extern __shared__ float buffer[];` a pointer to the block's
+// dynamic memory.
 //
 //   launch_syntax < program.cu > program.cc
 //
@@ -25,10 +26,14 @@ std::string code_of(std::string text) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
     switch (in) {
       case In::kCode:
-        if (c == '/' && next == '/') in = In::kLine;
-        else if (c == '/' && next == '*') in = In::kBlock;
-        else if (c == '"') in = In::kString;
-        else if (c == '\'' && (i == 0 || !is_name(text[i - 1]))) in = In::kCharacter;  // not that of 1'000
+        if (c == '/' && next == '/')
+          in = In::kLine;
+        else if (c == '/' && next == '*')
+          in = In::kBlock;
+        else if (c == '"')
+          in = In::kString;
+        else if (c == '\'' && (i == 0 || !is_name(text[i - 1])))
+          in = In::kCharacter;  // not that of 1'000
         continue;
       case In::kLine:
         if (c == '\n') in = In::kCode;

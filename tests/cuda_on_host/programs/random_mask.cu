@@ -1,9 +1,9 @@
 // Random numbers of a kernel from the device's generator, in and outside of graphs.
 #include <ATen/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAContext.h>
-#include <ATen/cuda/CUDAGraphsUtils.cuh>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/types.h>
+#include <ATen/cuda/CUDAGraphsUtils.cuh>
 
 #include <mutex>
 #include <tuple>

@@ -1,18 +1,18 @@
 // Sums of blocks in shared memory, histograms with atomic additions, and strided copies by TensorInfo.
 #include <ATen/ceil_div.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/detail/KernelUtils.h>
+#include <c10/cuda/CUDAMathCompat.h>
+#include <torch/types.h>
 #include <ATen/cuda/Atomic.cuh>
 #include <ATen/cuda/CUDAApplyUtils.cuh>
-#include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/DeviceUtils.cuh>
 #include <ATen/cuda/NumericLimits.cuh>
 #include <ATen/cuda/detail/IndexUtils.cuh>
-#include <ATen/cuda/detail/KernelUtils.h>
 #include <ATen/cuda/detail/OffsetCalculator.cuh>
 #include <ATen/cuda/detail/TensorInfo.cuh>
 #include <ATen/native/cuda/KernelUtils.cuh>
 #include <ATen/native/cuda/block_reduce.cuh>
-#include <c10/cuda/CUDAMathCompat.h>
-#include <torch/types.h>
 
 #include "tests/cuda_on_host/programs/programs.h"
 
@@ -107,9 +107,10 @@ std::pair<torch::Tensor, torch::Tensor> histogram(const torch::Tensor& values, i
   auto counts = torch::zeros({bins}, values.options().dtype(torch::kInt));
   auto weights = torch::zeros({bins}, values.options().dtype(torch::kHalf));
   AT_DISPATCH_INDEX_TYPES(values.scalar_type(), "histogram", [&] {
-    histogram_kernel<index_t><<<at::cuda::detail::GET_BLOCKS(values.numel(), 64), 64, 0, at::cuda::getCurrentCUDAStream()>>>(
-        values.data_ptr<index_t>(), counts.data_ptr<int>(), weights.data_ptr<at::Half>(), static_cast<int>(bins),
-        values.numel());
+    histogram_kernel<index_t>
+        <<<at::cuda::detail::GET_BLOCKS(values.numel(), 64), 64, 0, at::cuda::getCurrentCUDAStream()>>>(
+            values.data_ptr<index_t>(), counts.data_ptr<int>(), weights.data_ptr<at::Half>(), static_cast<int>(bins),
+            values.numel());
     C10_CUDA_KERNEL_LAUNCH_CHECK();
   });
   return {counts, weights};

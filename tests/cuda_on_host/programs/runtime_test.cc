@@ -10,7 +10,6 @@
 #include <ATen/cuda/Exceptions.h>
 #include <ATen/cuda/MemPool.h>
 #include <ATen/cuda/PinnedMemoryAllocator.h>
-#include <ATen/cuda/cub.cuh>
 #include <ATen/cudnn/Handle.h>
 #include <ATen/cudnn/Types.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -21,6 +20,7 @@
 #include <torch/csrc/cuda/CUDAPluggableAllocator.h>
 #include <torch/csrc/cuda/memory_snapshot.h>
 #include <torch/torch.h>
+#include <ATen/cuda/cub.cuh>
 
 #include <array>
 #include <numeric>
@@ -180,9 +180,7 @@ TEST(Programs, MemoryOfTheAllocator) {
   in_all_orders([] {
     namespace allocator = c10::cuda::CUDACachingAllocator;
     const auto allocated = [] {
-      return allocator::getDeviceStats(0)
-          .allocated_bytes[static_cast<size_t>(allocator::StatType::AGGREGATE)]
-          .current;
+      return allocator::getDeviceStats(0).allocated_bytes[static_cast<size_t>(allocator::StatType::AGGREGATE)].current;
     };
     allocator::init(static_cast<int>(torch::cuda::device_count()));
     const int64_t before = allocated();
@@ -279,7 +277,8 @@ TEST(Programs, PinnedAndForeignMemory) {
     EXPECT_EQ(at::cuda::getDeviceFromPtr(foreign), torch::Device(torch::kCUDA, 1));
     EXPECT_EQ(torch::from_blob(foreign, {1}, torch::TensorOptions(torch::kCUDA)).get_device(), 1);
     C10_CUDA_CHECK(cudaFree(foreign));
-    const at::TensorBase made = at::detail::empty_cuda({2, 3, 4, 5}, torch::kHalf, std::nullopt, at::MemoryFormat::ChannelsLast);
+    const at::TensorBase made =
+        at::detail::empty_cuda({2, 3, 4, 5}, torch::kHalf, std::nullopt, at::MemoryFormat::ChannelsLast);
     EXPECT_TRUE(made.is_contiguous(at::MemoryFormat::ChannelsLast));
   });
 }
@@ -287,7 +286,8 @@ TEST(Programs, PinnedAndForeignMemory) {
 TEST(Programs, HandlesOfLibraries) {
   in_all_orders([] {
     const at::cuda::CUDAStreamGuard guard(at::cuda::getStreamFromPool());
-    const Tensor a = torch::arange(6, torch::kFloat).reshape({2, 3}), b = torch::arange(12, torch::kFloat).reshape({3, 4});
+    const Tensor a = torch::arange(6, torch::kFloat).reshape({2, 3}),
+                 b = torch::arange(12, torch::kFloat).reshape({3, 4});
     const Tensor x = a.to(torch::kCUDA), y = b.to(torch::kCUDA), out = torch::zeros({2, 4}, torch::kCUDA);
     const float one = 1, zero = 0;
     cublasHandle_t handle = at::cuda::getCurrentCUDABlasHandle();

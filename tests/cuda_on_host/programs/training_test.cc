@@ -21,12 +21,11 @@ struct Points : torch::data::datasets::Dataset<Points> {
 };
 
 struct NetImpl : torch::nn::Module {
-  NetImpl() : fc1(register_module("fc1", torch::nn::Linear(4, 16))), fc2(register_module("fc2", torch::nn::Linear(16, 2))) {
+  NetImpl()
+      : fc1(register_module("fc1", torch::nn::Linear(4, 16))), fc2(register_module("fc2", torch::nn::Linear(16, 2))) {
     register_module("dropout", dropout);
   }
-  torch::Tensor forward(torch::Tensor x) {
-    return torch::log_softmax(fc2(dropout(torch::relu(fc1(x)))), /*dim=*/1);
-  }
+  torch::Tensor forward(torch::Tensor x) { return torch::log_softmax(fc2(dropout(torch::relu(fc1(x)))), /*dim=*/1); }
   torch::nn::Linear fc1, fc2;
   torch::nn::Dropout dropout{0.1};
 };
