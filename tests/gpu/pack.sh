@@ -5,7 +5,7 @@
 #   tar xf gpu_tests.tar.xz && gpu_tests/run.sh       # there: all, in the order of docs/cuda.md; prints "N passed, N failed, N skipped"
 #
 # In it are the programs, stripped, and the libraries that they load, but for the C library, the driver and the toolkit's large ones
-# (cuBLAS, cuDNN, cuFFT, cuSOLVER, cuSPARSE, NVRTC: the archive may weigh 60 MB), which must be on the other machine: run.sh looks for
+# (cuBLAS, cuDNN, cuFFT, cuSOLVER, cuSPARSE, nvJitLink, NVRTC: the archive may weigh 60 MB), which must be on the other machine: run.sh looks for
 # them where LD_LIBRARY_PATH and CUDA_PATH say. It also writes gpu_tests/missing.txt: programs that cannot start for want of a library.
 set -euo pipefail
 limit=$((60 * 1000 * 1000))
@@ -35,7 +35,7 @@ for target in "${targets[@]}"; do
   [[ $target == *:replay_cuda ]] || echo "$name" >> "$folder/gpu_tests/tests.txt"
   # Libraries of this system, which another may not have.
   ldd "$folder/gpu_tests/bin/$name" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' |
-    grep -vE '/(libc|libm|libdl|librt|libpthread|libcuda|libcublas|libcublasLt|libcudnn|libcufft|libcusolver|libcusparse|libnvrtc)\.so' |
+    grep -vE '/(libc|libm|libdl|librt|libpthread|libcuda|libcublas|libcublasLt|libcudnn|libcufft|libcusolver|libcusparse|libnvJitLink|libnvrtc)\.so' |
     while read -r library; do cp -Lnf "$library" "$folder/gpu_tests/lib/"; done
 done
 [ -z "$cases" ] || cp -r "$cases" "$folder/gpu_tests/cases"
@@ -87,7 +87,8 @@ echo "$passed passed, $failed failed, $skipped skipped"
 RUN
 chmod +x "$folder/gpu_tests/run.sh"
 
-tar -C "$folder" -cJf "$out" gpu_tests
+# Programs that hold the same kernels follow each other, within reach of the dictionary.
+tar -C "$folder" --sort=name -cf - gpu_tests | xz --lzma2=preset=6,dict=192MiB > "$out"
 bytes=$(stat -c %s "$out")
 echo "$out: $bytes bytes, ${#targets[@]} programs"
 if [ "$bytes" -gt "$limit" ]; then
