@@ -205,20 +205,6 @@ TEST_F(CudaGroups, RandomOnes) {
   EXPECT_GT(parts, 24u);
 }
 
-TEST_F(CudaGroups, TheSameInAllOrders) {
-  for (unsigned seed = 100; seed < 104; ++seed) {
-    const RandomGroup program = random_group(seed, {6, 1, 130}, {.nodes = 20});
-    if (looks_at_signs(*program.graph)) continue;
-    const Stack inputs = on_cuda(program.inputs);
-    for (const simt::Order order : {simt::Order::kForward, simt::Order::kReverse, simt::Order::kRandom}) {
-      simt::options().order = order;
-      simt::options().seed = seed;
-      expect_equal(*program.graph, inputs);
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
-}
-
 const char* const kGeluChain = R"(graph f(%x: Tensor, %w: Tensor, %b: Tensor, %r: Tensor) {
   %0: Tensor = aten::mul.Tensor(%x, %w)
   %1: Tensor = aten::add.Tensor(%0, %b, 1)
@@ -249,6 +235,15 @@ TEST_F(CudaGroups, DtypesAndLayouts) {
   EXPECT_EQ(expect_equal(*graph, inputs), 1u);
   inputs[0] = on_cuda(at::randn({24, 1}));
   EXPECT_EQ(expect_equal(*graph, inputs), 1u);
+}
+
+TEST_F(CudaGroups, TheSameInAllOrders) {
+  const auto graph = parse(kGeluChain);
+  for (const simt::Order order : {simt::Order::kForward, simt::Order::kReverse, simt::Order::kRandom}) {
+    simt::options().order = order;
+    EXPECT_EQ(expect_equal(*graph, chain({6, 130}, ScalarType::Float)), 1u);
+    EXPECT_EQ(expect_equal(*graph, chain({40, 33}, ScalarType::Half)), 1u);
+  }
 }
 
 // What a program gives at another time may begin elsewhere.
