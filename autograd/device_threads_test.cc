@@ -22,6 +22,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "autograd/autograd.h"
+#include "autograd/engine/multithreading.h"
 #include "c10/core/device_guard_impl.h"
 #include "c10/core/stream.h"
 #include "c10/memory/allocator.h"
@@ -200,6 +201,25 @@ TEST(DeviceThreads, EachDeviceHasItsThreadAndNodesTheirStreams) {
   EXPECT_TRUE(logged("0.3 waits for 1.5")) << "a gradient that goes from one device to the other";
   EXPECT_TRUE(logged("0.0 waits for 0.3")) << "the caller, for the gradients";
   EXPECT_TRUE(logged("1.0 waits for 1.5"));
+}
+
+TEST(DeviceThreads, NodesRunInTheCallersThreadOnRequest) {
+  Graph graph;
+  stream_log.clear();
+  {
+    const MultithreadingGuard in_this_thread(false);
+    graph.backward();
+  }
+  EXPECT_EQ(value_of(graph.leaf), 12.0);
+  EXPECT_EQ(graph.first->ran_in, std::this_thread::get_id());
+  EXPECT_EQ(graph.second->ran_in, std::this_thread::get_id());
+  const auto logged = [](const char* line) {
+    return std::find(stream_log.begin(), stream_log.end(), line) != stream_log.end();
+  };
+  EXPECT_TRUE(logged("0.3 waits for 1.5"));
+  EXPECT_TRUE(logged("0.0 waits for 0.3"));
+  graph.backward();
+  EXPECT_NE(graph.first->ran_in, std::this_thread::get_id());
 }
 
 TEST(DeviceThreads, HaveTheStateOfTheCaller) {

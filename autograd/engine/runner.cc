@@ -16,6 +16,7 @@
 #include "autograd/engine/backward_range.h"
 #include "autograd/engine/grad_ops.h"
 #include "autograd/engine/lane.h"
+#include "autograd/engine/multithreading.h"
 #include "autograd/engine/node_extras.h"
 #include "autograd/engine/node_gate.h"
 #include "c10/core/event.h"
@@ -77,6 +78,8 @@ struct Scratch {
   }
 };
 
+thread_local bool multithreading = true;
+
 // What a pass needs beyond the rest where some of its nodes run on devices: their threads take its tasks from here.
 struct DevicePass {
   struct Queue {
@@ -86,6 +89,7 @@ struct DevicePass {
 
   std::mutex mutex;  // of everything here and, while the pass runs, of Task::missing and the gradients that come in
   Lane* caller = nullptr;
+  bool in_callers_thread = false;  // nodes of devices as well
   at::ThreadLocalState state;  // of the calling thread
   std::vector<Queue> queues;
   std::vector<c10::Stream> streams;         // that nodes ran on
@@ -458,6 +462,7 @@ C10_NOINLINE void Runner::run_on_devices() {
   Lane own;
   DevicePass devices;
   devices.caller = Lane::of_this_thread() != nullptr ? Lane::of_this_thread() : &own;
+  devices.in_callers_thread = !multithreading;
   devices_ = &devices;
   {
     const std::lock_guard<std::mutex> lock(devices.mutex);
@@ -465,7 +470,8 @@ C10_NOINLINE void Runner::run_on_devices() {
       const auto device = task.node->device();
       if (!device.has_value()) continue;
       callers_stream(*device);
-      Lane::of(*device);  // a thread that cannot be started is an error before any task is on its way
+      // A thread that cannot be started is an error before any task is on its way.
+      if (!devices.in_callers_thread) Lane::of(*device);
     }
     for (uint32_t i = 0; i < s_.tasks.size(); ++i) {
       const Task& task = s_.tasks[i];
@@ -494,7 +500,8 @@ C10_NOINLINE void Runner::run_on_devices() {
 // Precondition here and below: devices_->mutex is held, but for run_one and run_task_in_lane.
 void Runner::push_to_lane(uint32_t task) {
   const std::optional<at::Device> device = s_.tasks[task].node->device();
-  Lane* const lane = device.has_value() ? &Lane::of(*device) : devices_->caller;
+  const bool elsewhere = device.has_value() && !devices_->in_callers_thread;
+  Lane* const lane = elsewhere ? &Lane::of(*device) : devices_->caller;
   std::vector<Ready>& ready = devices_->queue_of(lane).ready;
   ready.push_back({s_.tasks[task].node->sequence_nr(), task});
   std::push_heap(ready.begin(), ready.end());
@@ -704,6 +711,11 @@ void run_here(const Request& request, Frame* outer, uint32_t depth) {
     pass.tasks = nullptr;
   }
   for (size_t i = 0; i < pass.callbacks.size(); ++i) pass.callbacks[i]();
+}
+
+MultithreadingGuard::MultithreadingGuard(bool enabled) : before_(std::exchange(multithreading, enabled)) {}
+MultithreadingGuard::~MultithreadingGuard() {
+  multithreading = before_;
 }
 
 }  // namespace torch::autograd

@@ -8,6 +8,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "autograd/autograd.h"
+#include "autograd/engine/multithreading.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
@@ -125,6 +126,8 @@ JointCapture capture_joint(const std::function<c10::Stack(const c10::Stack& inpu
     }
     for (const auto& [tensor, value] : wanted) to.push_back(tensor);
     capturing.refuse_constants("a derivative keeps, as it does of control flow, what no recorded operator gave:");
+    // The recording is this thread's.
+    const autograd::MultithreadingGuard in_this_thread(false);
     const std::vector<at::Tensor> gradients = torch::autograd::grad(from, to, given, options.retain_graph,
                                                                     /*create_graph=*/false, /*allow_unused=*/true);
     for (size_t i = 0; i < gradients.size(); ++i) {
