@@ -1,5 +1,8 @@
-// Functions of the toolkit for kernels that are templates over float and double, by libtorch's names.
+// Functions of the toolkit for kernels that are templates over float and double, by libtorch's names. Files of the host
+// include it too, and find nothing.
 #pragma once
+
+#if defined(__CUDACC__) || defined(KD_CUDA_ON_HOST)
 
 #include <cuda_runtime.h>
 
@@ -51,3 +54,5 @@ __device__ __forceinline__ void sincos(double x, double* sine, double* cosine) {
 
 #undef KD_CUDA_COMPAT
 #undef KD_CUDA_COMPAT_2
+
+#endif  // __CUDACC__ || KD_CUDA_ON_HOST
