@@ -1,4 +1,4 @@
-// Layer normalisation of rows, and the gradient of its input.
+// Layer normalisation of rows.
 #include "aten/cuda/rows/rows.cuh"
 
 namespace at::cuda {
@@ -6,77 +6,48 @@ namespace {
 
 struct LayerNorm {
   static constexpr bool kAnyInner = false;
+  static constexpr int kHeld = 4;
 
-  template <class T, int kLanes>
-  static __device__ __forceinline__ void run(const Row<T, kLanes>& row) {
+  template <class Row, class T>
+  static __device__ __forceinline__ void run(const Row& row, T) {
     const RowsCall& call = row.call;
+    const auto e = row.template elements<0>();
     const T count = static_cast<T>(call.size);
     // About the first element: of equal ones the mean is exactly theirs.
-    const T first = call.size > 0 ? row.first_of(0) : T(0);
+    const T first = call.size > 0 ? row.element(0, 0) : T(0);
     T off = 0;
-    row.template each<0>([&](int64_t, const auto& x) {
+    row.each(e, [&](const auto& x, int n, int) {
 #pragma unroll
-      for (int i = 0; i < static_cast<int>(sizeof(x[0]) / sizeof(T)); ++i) off += x[0][i] - first;
+      for (int i = 0; i < kRowVector; ++i) {
+        if (i < n) off += x[0][i] - first;
+      }
     });
     const T mean = first + row.sum(off) / count;
     T square = 0;
-    row.template each<0>([&](int64_t, const auto& x) {
+    row.each(e, [&](const auto& x, int n, int) {
 #pragma unroll
-      for (int i = 0; i < static_cast<int>(sizeof(x[0]) / sizeof(T)); ++i)
-        square += (x[0][i] - mean) * (x[0][i] - mean);
+      for (int i = 0; i < kRowVector; ++i) {
+        if (i < n) square += (x[0][i] - mean) * (x[0][i] - mean);
+      }
     });
     const T variance = row.sum(square) / count, scale = 1 / ::sqrt(variance + static_cast<T>(call.eps));
     row.template set_number<0>(mean);
     row.template set_number<1>(scale);
     const auto normal = [=](T x) { return (x - mean) * scale; };
     if (call.in[1] != nullptr && call.in[2] != nullptr) {
-      row.template map<0, 1, 2>([&](int64_t, const T* x) { return normal(x[0]) * x[1] + x[2]; });
+      row.template map<1, 2>(e, [&](int64_t, const T* x) { return normal(x[0]) * x[1] + x[2]; });
     } else if (call.in[1] != nullptr) {
-      row.template map<0, 1>([&](int64_t, const T* x) { return normal(x[0]) * x[1]; });
+      row.template map<1>(e, [&](int64_t, const T* x) { return normal(x[0]) * x[1]; });
     } else if (call.in[2] != nullptr) {
-      row.template map<0, 2>([&](int64_t, const T* x) { return normal(x[0]) + x[1]; });
+      row.template map<2>(e, [&](int64_t, const T* x) { return normal(x[0]) + x[1]; });
     } else {
-      row.template map<0>([&](int64_t, const T* x) { return normal(x[0]); });
+      row.template map<>(e, [&](int64_t, const T* x) { return normal(x[0]); });
     }
-  }
-};
-
-struct LayerNormBackward {
-  static constexpr bool kAnyInner = false;
-
-  template <class T, int kLanes>
-  static __device__ __forceinline__ void run(const Row<T, kLanes>& row) {
-    const T mean = row.template number<0>(), scale = row.template number<1>(),
-            share = T(1) / static_cast<T>(row.call.size);
-    const bool weighted = row.call.in[2] != nullptr;
-    T sum_g = 0, sum_gx = 0;
-    const auto take = [&](T g, T x) {
-      sum_g += g;
-      sum_gx += g * ((x - mean) * scale);
-    };
-    if (weighted) {
-      row.template each<0, 1, 2>([&](int64_t, const auto& v) {
-#pragma unroll
-        for (int i = 0; i < static_cast<int>(sizeof(v[0]) / sizeof(T)); ++i) take(v[0][i] * v[2][i], v[1][i]);
-      });
-    } else {
-      row.template each<0, 1>([&](int64_t, const auto& v) {
-#pragma unroll
-        for (int i = 0; i < static_cast<int>(sizeof(v[0]) / sizeof(T)); ++i) take(v[0][i], v[1][i]);
-      });
-    }
-    const T mean_g = row.sum(sum_g) * share, mean_gx = row.sum(sum_gx) * share;
-    const auto result = [=](T g, T x) { return scale * (g - mean_g - (x - mean) * scale * mean_gx); };
-    if (weighted)
-      row.template map<0, 1, 2>([&](int64_t, const T* v) { return result(v[0] * v[2], v[1]); });
-    else
-      row.template map<0, 1>([&](int64_t, const T* v) { return result(v[0], v[1]); });
   }
 };
 
 }  // namespace
 
 constinit const RowsLaunchers kLayerNormRows = rows_launchers<LayerNorm>();
-constinit const RowsLaunchers kLayerNormBackwardRows = rows_launchers<LayerNormBackward>();
 
 }  // namespace at::cuda

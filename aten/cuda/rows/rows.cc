@@ -9,32 +9,46 @@ namespace at {
 namespace cuda {
 namespace {
 
-constexpr int64_t kVector = 8;
-constexpr int64_t kWarpRow = 1024;      // a warp takes rows at most so long
 constexpr int64_t kFewRows = 132 * 8;   // that a device is not filled by with a warp each
 constexpr int64_t kManyColumns = 1024;  // so many neighbouring rows are given a thread each
 
-bool reads_vectors(const RowsCall& call) {
-  const auto fits = [&](const char* data, ScalarType dtype) {
-    const auto bytes = std::min<size_t>(16, kVector * c10::elementSize(dtype));
-    return data == nullptr || reinterpret_cast<uintptr_t>(data) % bytes == 0;
-  };
-  if (call.inner != 1 || call.size % kVector != 0) return false;
+// Neighbours that can be read together in all operands.
+int piece_of(const RowsCall& call) {
+  size_t widest = c10::elementSize(call.out_dtype);
   for (int i = 0; i < kMaxRowInputs; ++i) {
-    if (!fits(call.in[i], call.in_dtype[i])) return false;
+    if (call.in[i] != nullptr) widest = std::max(widest, c10::elementSize(call.in_dtype[i]));
   }
-  return fits(call.out, call.out_dtype);
+  const auto piece = static_cast<int>(16 / widest);
+  const auto fits = [&](const char* data, ScalarType dtype) {
+    return reinterpret_cast<uintptr_t>(data) % (static_cast<size_t>(piece) * c10::elementSize(dtype)) == 0;
+  };
+  bool together = call.inner == 1 && call.size % piece == 0 && fits(call.out, call.out_dtype);
+  for (int i = 0; i < kMaxRowInputs; ++i) together = together && (call.in[i] == nullptr || fits(call.in[i], call.in_dtype[i]));
+  return together ? piece : 1;
 }
 
 }  // namespace
 
 void run_rows(const RowsLaunchers& launchers, RowsCall call) {
   if (call.rows == 0) return;
-  call.vectors = reads_vectors(call);
-  const bool long_row = call.size > kWarpRow || (call.rows < kFewRows && call.size > kWarpRow / 4);
+  call.piece = piece_of(call);
+  const bool doubles = call.in_dtype[0] == ScalarType::Double;
+  const int units = doubles ? held_units<double>(launchers.held) : held_units<float>(launchers.held);
+  const bool long_row = call.size > 32 * kRowVector * units || (call.rows < kFewRows && call.size > 32 * kRowVector);
   call.lanes = call.inner > 1 && call.rows >= kManyColumns ? 1 : long_row ? static_cast<int>(kThreadsPerBlock) : 32;
-  const ScalarType dtype = call.in_dtype[0];
-  (dtype == ScalarType::Double ? launchers.float64 : launchers.float32)(call);
+  call.held = call.piece > 1 && call.size <= int64_t{call.lanes} * kRowVector * units;
+  (doubles ? launchers.float64 : launchers.float32)(call);
+}
+
+int prepare_layer_norm_gradients(RowsCall& rows) {
+  constexpr int64_t kRowsOfBlock = 16, kSharedBytes = int64_t{48} << 10;
+  if (rows.rows == 0 || rows.size == 0) return 0;
+  rows.piece = piece_of(rows);
+  const bool doubles = rows.in_dtype[0] == ScalarType::Double;
+  const int units = doubles ? held_units<double>(kLayerNormHeld) : held_units<float>(kLayerNormHeld);
+  const int64_t shared = kLayerNormWarps * 2 * rows.size * (doubles ? 8 : 4);
+  if (rows.size > 32 * kRowVector * units || shared > kSharedBytes || rows.piece == 1) return 0;
+  return static_cast<int>(std::min<int64_t>((rows.rows - 1) / kRowsOfBlock + 1, kMostBlocks / 4));
 }
 
 namespace {

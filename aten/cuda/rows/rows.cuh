@@ -14,78 +14,89 @@
 
 namespace at::cuda {
 
-inline constexpr int kRowVector = 8;
-
-/// A row as one of its kLanes threads sees it. All of them call the same functions in the same order.
-template <class Compute, int kLanes>
+/// A row as one of its kLanes threads sees it. All of them call the same functions in the same order. A thread has
+/// kRowVector elements of each unit of kLanes * kRowVector: pieces of call.piece neighbours, so that what the threads
+/// read at once lies together. With kHeld > 0 a row has at most so many units, and a thread keeps its elements; pieces are
+/// not single elements then.
+template <class Compute, int kLanes, int kHeld>
 struct Row {
   const RowsCall& call;
   int64_t index;
   int lane;
   char* scratch;  // of the block
 
-  /// Calls f(k, x) for the elements of this thread, which begin with the one at k: x[i][j] is of the j-th element, of
-  /// the i-th of the inputs kWhich.
+  /// The thread's elements of the inputs kWhich; read when they are used where kHeld is 0.
+  template <int... kWhich>
+  struct Elements {
+    Compute x[kHeld > 0 ? kHeld : 1][sizeof...(kWhich)][kRowVector];
+  };
+
+  template <int... kWhich>
+  __device__ __forceinline__ Elements<kWhich...> elements() const {
+    Elements<kWhich...> e;
+    if constexpr (kHeld > 0) {
+#pragma unroll
+      for (int u = 0; u < kHeld; ++u) load<kWhich...>(e.x[u], u);
+    }
+    return e;
+  }
+
+  /// Calls f(x, count, unit) for each unit: x[i][j] is the j-th of this thread's `count` elements of the i-th input.
   template <int... kWhich, class F>
-  __device__ __forceinline__ void each(const F& f) const {
-    constexpr int kInputs = sizeof...(kWhich);
-    constexpr int which[kInputs] = {kWhich...};
-    const int64_t first = begin();
-    if (call.vectors) {
-      for (int64_t k = lane * kRowVector; k < call.size; k += kLanes * kRowVector) {
-        Compute x[kInputs][kRowVector] = {};
+  __device__ __forceinline__ void each(const Elements<kWhich...>& e, const F& f) const {
+    if constexpr (kHeld > 0) {
 #pragma unroll
-        for (int i = 0; i < kInputs; ++i) load_vector_as(at(which[i], first, k), call.in_dtype[which[i]], x[i]);
-        f(k, x);
-      }
+      for (int u = 0; u < kHeld; ++u) f(e.x[u], count(u), u);
     } else {
-      for (int64_t k = lane; k < call.size; k += kLanes) {
-        Compute x[kInputs][1] = {};
-#pragma unroll
-        for (int i = 0; i < kInputs; ++i) {
-          const char* from[1] = {at(which[i], first, k)};
-          load_each_as(from, call.in_dtype[which[i]], x[i]);
-        }
-        f(k, x);
+      const auto units = static_cast<int>((call.size - 1) / kUnit + 1);
+      for (int u = 0; u < units; ++u) {
+        Compute x[sizeof...(kWhich)][kRowVector];
+        load<kWhich...>(x, u);
+        f(x, count(u), u);
       }
     }
   }
 
-  /// The result's elements: f(k, v) with v[i] of the i-th of the inputs kWhich.
-  template <int... kWhich, class F>
-  __device__ __forceinline__ void map(const F& f) const {
+  /// Writes the result's elements, f(k, v) for place k, with v[i] of the i-th of the inputs kWhich and then kMore.
+  template <int... kMore, int... kWhich, class F>
+  __device__ __forceinline__ void map(const Elements<kWhich...>& e, const F& f) const {
     constexpr int kInputs = sizeof...(kWhich);
-    const int64_t first = begin();
-    each<kWhich...>([&](int64_t k, const auto& x) {
-      constexpr int kCount = static_cast<int>(sizeof(x[0]) / sizeof(Compute));
-      Compute y[kCount];
+    each(e, [&](const auto& x, int n, int u) {
+      Compute more[sizeof...(kMore) + 1][kRowVector];
+      if constexpr (sizeof...(kMore) > 0) load<kMore...>(more, u);
+      Compute y[kRowVector];
 #pragma unroll
-      for (int j = 0; j < kCount; ++j) {
-        Compute v[kInputs];
+      for (int j = 0; j < kRowVector; ++j) {
+        Compute v[kInputs + sizeof...(kMore)];
 #pragma unroll
         for (int i = 0; i < kInputs; ++i) v[i] = x[i][j];
-        y[j] = f(k + j, v);
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof...(kMore)); ++i) v[kInputs + i] = more[i][j];
+        y[j] = f(place(u, j), v);
       }
-      visit_stored<Compute>(call.out_dtype, [&](auto tag) {
-        using Stored = typename decltype(tag)::type;
-        auto* to = reinterpret_cast<Stored*>(call.out) + first + k * call.inner;
-        if constexpr (kCount == 1) {
-          *to = convert<Stored>(y[0]);
-        } else {
-          constexpr int kTogether = sizeof(Stored) * kCount <= 16 ? kCount : static_cast<int>(16 / sizeof(Stored));
-          struct alignas(sizeof(Stored) * kTogether) Vector {
-            Stored v[kTogether];
-          };
-#pragma unroll
-          for (int j = 0; j < kCount; j += kTogether) {
-            Vector vector;
-#pragma unroll
-            for (int i = 0; i < kTogether; ++i) vector.v[i] = convert<Stored>(y[j + i]);
-            c10::cuda::store_aligned(to + j, vector);
-          }
-        }
-      });
+      store(y, n, u);
     });
+  }
+
+  /// The column inputs kWhich of a unit.
+  template <int... kWhich, int kRows>
+  __device__ __forceinline__ void load(Compute (&x)[kRows][kRowVector], int u) const {
+    constexpr int which[] = {kWhich...};
+    const int n = count(u);
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof...(kWhich)); ++i) load_input(which[i], x[i], n, u);
+  }
+
+  /// How many elements of a unit this thread has: those with the lowest places.
+  __device__ __forceinline__ int count(int u) const {
+    const int64_t left = call.size - place(u, 0);
+    if (left <= 0) return 0;
+    const int64_t step = int64_t{kLanes} * call.piece;
+    const int all = kRowVector / call.piece;
+    return (left > (all - 1) * step ? all : static_cast<int>((left - 1) / step) + 1) * call.piece;
+  }
+  __device__ __forceinline__ int64_t place(int u, int j) const {
+    return u * int64_t{kUnit} + (j & ~(call.piece - 1)) * kLanes + lane * call.piece + (j & (call.piece - 1));
   }
 
   /// What all threads of the row have together, for each of them; join(into, from).
@@ -119,58 +130,135 @@ struct Row {
   __device__ __forceinline__ void set_number(Compute value) const {
     if (lane == 0) static_cast<Compute*>(call.numbers[k])[index] = value;
   }
-  __device__ __forceinline__ Compute first_of(int input) const {
+  /// The element of an input at a place.
+  __device__ __forceinline__ Compute element(int input, int64_t k) const {
     Compute x[1] = {};
-    const char* from[1] = {at(input, begin(), 0)};
+    const char* from[1] = {at(input, k)};
     load_each_as(from, call.in_dtype[input], x);
     return x[0];
   }
 
  private:
+  static constexpr int kUnit = kLanes * kRowVector;
+
   __device__ __forceinline__ int64_t begin() const {
     return call.inner == 1 ? index * call.size : index / call.inner * call.size * call.inner + index % call.inner;
   }
-  __device__ __forceinline__ const char* at(int input, int64_t first, int64_t k) const {
-    const int64_t place = input >= call.of_columns ? k : first + k * call.inner;
+  __device__ __forceinline__ const char* at(int input, int64_t k) const {
+    const int64_t place = input >= call.of_columns ? k : begin() + k * call.inner;
     return call.in[input] + place * item_size(call.in_dtype[input]);
   }
   static __device__ __forceinline__ int64_t item_size(ScalarType dtype) {
     return dtype == ScalarType::Double ? 8 : dtype == ScalarType::Float ? 4 : 2;
   }
+
+  // The first n elements of a unit, in pieces of kPiece.
+  template <int kPiece, class Stored>
+  __device__ __forceinline__ void load_pieces(const char* from, int64_t step, Compute (&x)[kRowVector], int n) const {
+#pragma unroll
+    for (int j = 0; j < kRowVector; j += kPiece) {
+      if (j >= n) continue;
+      if constexpr (kPiece == 1) {
+        x[j] = convert<Compute>(at::cuda::load<Stored>(from + j * step * static_cast<int64_t>(sizeof(Stored))));
+      } else {
+        Compute piece[kPiece];
+        load_vector<Compute, Stored>(from + j * kLanes * static_cast<int>(sizeof(Stored)), piece);
+#pragma unroll
+        for (int i = 0; i < kPiece; ++i) x[j + i] = piece[i];
+      }
+    }
+  }
+  __device__ __forceinline__ void load_input(int input, Compute (&x)[kRowVector], int n, int u) const {
+#pragma unroll
+    for (int j = 0; j < kRowVector; ++j) x[j] = 0;
+    const char* from = at(input, place(u, 0));
+    const int64_t step = kLanes * (input >= call.of_columns ? 1 : call.inner);
+    visit_stored<Compute>(call.in_dtype[input], [&](auto tag) {
+      using Stored = typename decltype(tag)::type;
+      if constexpr (kHeld == 0) {
+        if (call.piece == 1) return load_pieces<1, Stored>(from, step, x, n);
+      }
+      if constexpr (sizeof(Stored) == 2) {
+        if (call.piece == 8) return load_pieces<8, Stored>(from, step, x, n);
+      }
+      load_pieces<kPieceOf<Compute>, Stored>(from, step, x, n);
+    });
+  }
+
+  template <int kPiece, class Stored>
+  __device__ __forceinline__ void store_pieces(Stored* to, int64_t step, const Compute (&y)[kRowVector], int n) const {
+    struct alignas(sizeof(Stored) * kPiece) Vector {
+      Stored v[kPiece];
+    };
+#pragma unroll
+    for (int j = 0; j < kRowVector; j += kPiece) {
+      if (j >= n) continue;
+      if constexpr (kPiece == 1) {
+        to[j * step] = convert<Stored>(y[j]);
+      } else {
+        Vector vector;
+#pragma unroll
+        for (int i = 0; i < kPiece; ++i) vector.v[i] = convert<Stored>(y[j + i]);
+        c10::cuda::store_aligned(to + j * kLanes, vector);
+      }
+    }
+  }
+  __device__ __forceinline__ void store(const Compute (&y)[kRowVector], int n, int u) const {
+    const int64_t first = begin() + place(u, 0) * call.inner, step = kLanes * call.inner;
+    visit_stored<Compute>(call.out_dtype, [&](auto tag) {
+      using Stored = typename decltype(tag)::type;
+      Stored* to = reinterpret_cast<Stored*>(call.out) + first;
+      if constexpr (kHeld == 0) {
+        if (call.piece == 1) return store_pieces<1>(to, step, y, n);
+      }
+      if constexpr (sizeof(Stored) == 2) {
+        if (call.piece == 8) return store_pieces<8>(to, step, y, n);
+      }
+      store_pieces<kPieceOf<Compute>>(to, step, y, n);
+    });
+  }
 };
 
-// `Fn` is a function of a row: template <class Compute, int kLanes> static __device__ void run(const Row<Compute,
-// kLanes>&).
-template <class Fn, class Compute, int kLanes>
-__global__ void __launch_bounds__(kThreadsPerBlock, sizeof(Compute) > 4 ? 1 : 3)
+// `Fn` is a function of a row:
+//     static constexpr bool kAnyInner;  // whether rows may lie across each other
+//     static constexpr int kHeld;       // units of float elements that a thread keeps
+//     template <class Row, class Compute> static __device__ void run(const Row&, Compute tag);
+template <class Fn, class Compute, int kLanes, int kHeld>
+__global__ void __launch_bounds__(kThreadsPerBlock, sizeof(Compute) > 4 ? 1 : 2)
     each_row(const __grid_constant__ RowsCall call) {
   constexpr int kRows = static_cast<int>(kThreadsPerBlock) / kLanes;
   const int place = static_cast<int>(threadIdx.x) / kLanes, lane = static_cast<int>(threadIdx.x) % kLanes;
   for (int64_t row = int64_t{blockIdx.x} * kRows + place; row < call.rows; row += int64_t{gridDim.x} * kRows) {
-    Fn::run(Row<Compute, kLanes>{call, row, lane, c10::cuda::dynamic_shared<char>()});
+    Fn::run(Row<Compute, kLanes, kHeld>{call, row, lane, c10::cuda::dynamic_shared<char>()}, Compute());
   }
 }
 
-template <class Fn, class Compute, int kLanes>
+template <class Fn, class Compute, int kLanes, int kHeld>
 void launch_rows_of(const RowsCall& call) {
   constexpr int64_t kRows = kThreadsPerBlock / kLanes;
   const auto blocks = static_cast<uint32_t>(std::min<int64_t>((call.rows - 1) / kRows + 1, int64_t{1} << 30));
   c10::cuda::launch_or_throw(
-      call.name, each_row<Fn, Compute, kLanes>,
+      call.name, each_row<Fn, Compute, kLanes, kHeld>,
       {.grid = blocks, .block = kThreadsPerBlock, .shared_bytes = 16 * 8, .stream = c10::cuda::getCurrentCUDAStream()},
       call);
 }
 
 template <class Fn, class Compute>
 void launch_rows(const RowsCall& call) {
-  if (call.lanes == 32) return launch_rows_of<Fn, Compute, 32>(call);
-  if (call.lanes != 1) return launch_rows_of<Fn, Compute, kThreadsPerBlock>(call);
-  if constexpr (Fn::kAnyInner) launch_rows_of<Fn, Compute, 1>(call);
+  constexpr int kHeld = held_units<Compute>(Fn::kHeld);
+  if constexpr (Fn::kAnyInner) {
+    if (call.lanes == 1) return launch_rows_of<Fn, Compute, 1, 0>(call);
+  }
+  if (call.lanes == 32)
+    call.held ? launch_rows_of<Fn, Compute, 32, kHeld>(call) : launch_rows_of<Fn, Compute, 32, 0>(call);
+  else
+    call.held ? launch_rows_of<Fn, Compute, kThreadsPerBlock, kHeld>(call)
+              : launch_rows_of<Fn, Compute, kThreadsPerBlock, 0>(call);
 }
 
 template <class Fn>
 constexpr RowsLaunchers rows_launchers() {
-  return {&launch_rows<Fn, float>, &launch_rows<Fn, double>};
+  return {&launch_rows<Fn, float>, &launch_rows<Fn, double>, Fn::kHeld};
 }
 
 }  // namespace at::cuda
