@@ -317,8 +317,9 @@ TEST(Rows, AreThoseOfTheCpuWhateverIsKept) {
 TEST(Losses, CrossEntropyIsThatOfTheCpu) {
   for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double, ScalarType::Half, ScalarType::BFloat16}) {
     const double tolerance = dtype == ScalarType::Half ? 4e-3 : dtype == ScalarType::BFloat16 ? 3e-2 : 2e-5;
-    for (const DimVector& sizes : {DimVector{5, 3}, DimVector{70, 768}, DimVector{2, 9001}, DimVector{1, 1}}) {
+    for (const DimVector& sizes : {DimVector{5, 3}, DimVector{9, 768}, DimVector{2, 9001}, DimVector{1, 1}}) {
       for (const int64_t reduction : {0, 1, 2}) {
+        if (sizes[1] > 1000 && reduction != 1) continue;
         SCOPED_TRACE(std::to_string(sizes[1]) + " classes of " + c10::toString(dtype));
         const Tensor x = sample(sizes, dtype);
         expect_as_on_cpu(cross_entropy(reduction, 1, dtype), x, tolerance);

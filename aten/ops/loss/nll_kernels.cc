@@ -324,9 +324,10 @@ bool fits_fused(const Tensor& self, const Tensor& target, const std::optional<Te
 std::tuple<Tensor, Tensor, Tensor> fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t reduction,
                                                        int64_t ignore_index, ScalarType dtype) {
   const Tensor x = at::to(self, dtype), logp = at::log_softmax(x, 1);
-  auto [loss, total] = at::nll_loss_forward(logp, target, std::nullopt, reduction, ignore_index);
+  const Tensor loss = std::get<0>(at::nll_loss_forward(logp, target, std::nullopt, reduction, ignore_index));
   const ScalarType wide = dtype == ScalarType::Double ? dtype : ScalarType::Float;
-  return {loss, at::logsumexp(at::to(x, wide), IntArrayRef(1)), at::to(total, wide)};
+  const Tensor count = at::sum(at::ne(target, Scalar(ignore_index)));
+  return {loss, at::logsumexp(at::to(x, wide), IntArrayRef(1)), at::to(count, wide)};
 }
 
 Tensor fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
