@@ -7,8 +7,8 @@
 
 namespace at::cuda {
 
-// The innermost dimension and its strides are in pieces; an input is `contiguous` whose neighbours lie together, and the
-// same number all along it else.
+// The innermost dimension and its strides are in pieces; an input is `contiguous` whose neighbours lie together, and
+// the same number all along it else.
 template <class Fn>
 __global__ void elementwise_pieces(const __grid_constant__ ElementwiseCall call) {
   const auto* params = reinterpret_cast<const float*>(call.params);

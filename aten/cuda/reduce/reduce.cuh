@@ -129,8 +129,8 @@ __device__ __forceinline__ void take_pieces(const ReduceCall& call, const char* 
   for (int i = 0; i < kCount; ++i) {
     const uint32_t piece = static_cast<uint32_t>(i) >> call.piece_shift;
     if (piece >= left) continue;
-    const int64_t position =
-        call.position + (u + int64_t{piece} * call.threads) * call.piece + (static_cast<uint32_t>(i) & (call.piece - 1));
+    const uint32_t within = static_cast<uint32_t>(i) & (call.piece - 1);
+    const int64_t position = call.position + (u + int64_t{piece} * call.threads) * call.piece + within;
     if constexpr (kTakesPairs<Op>)
       Op::step(state, x + i, y + i, 1, position, 1, output, call.pair);
     else

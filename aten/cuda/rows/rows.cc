@@ -23,7 +23,8 @@ int piece_of(const RowsCall& call) {
     return reinterpret_cast<uintptr_t>(data) % (static_cast<size_t>(piece) * c10::elementSize(dtype)) == 0;
   };
   bool together = call.inner == 1 && call.size % piece == 0 && fits(call.out, call.out_dtype);
-  for (int i = 0; i < kMaxRowInputs; ++i) together = together && (call.in[i] == nullptr || fits(call.in[i], call.in_dtype[i]));
+  for (int i = 0; i < kMaxRowInputs; ++i)
+    together = together && (call.in[i] == nullptr || fits(call.in[i], call.in_dtype[i]));
   return together ? piece : 1;
 }
 

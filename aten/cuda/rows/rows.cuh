@@ -16,8 +16,8 @@ namespace at::cuda {
 
 /// A row as one of its kLanes threads sees it. All of them call the same functions in the same order. A thread has
 /// kRowVector elements of each unit of kLanes * kRowVector: pieces of call.piece neighbours, so that what the threads
-/// read at once lies together. With kHeld > 0 a row has at most so many units, and a thread keeps its elements; pieces are
-/// not single elements then.
+/// read at once lies together. With kHeld > 0 a row has at most so many units, and a thread keeps its elements; pieces
+/// are not single elements then.
 template <class Compute, int kLanes, int kHeld>
 struct Row {
   const RowsCall& call;
