@@ -1,5 +1,5 @@
-// What a call of an operator costs the host, without the time of the stand-ins: device work is dropped, and what remains
-// of the stand-ins' functions is measured and subtracted.
+// What a call of an operator costs the host, without the time of the stand-ins: device work is dropped, and what
+// remains of the stand-ins' functions is measured and subtracted.
 #include <gtest/gtest.h>
 
 #include <algorithm>

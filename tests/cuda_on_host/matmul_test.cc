@@ -235,7 +235,8 @@ TEST(CudaMatmul, GradientsOfAWeightAndItsBias) {
           if (!refuse && dtype != kDouble) EXPECT_EQ(work.size(), 1u);
         }
       }
-      const auto none = at::_fused_linear_parameters_backward(to_gpu(random_tensor({0, 5})), to_gpu(random_tensor({0, 3})));
+      const auto none =
+          at::_fused_linear_parameters_backward(to_gpu(random_tensor({0, 5})), to_gpu(random_tensor({0, 3})));
       expect_same(to_cpu(std::get<0>(none)), at::zeros({5, 3}), "weight of nothing");
     }
   });
