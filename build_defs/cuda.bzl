@@ -40,21 +40,24 @@ def _cuda_archives_impl(ctx):
         transitive = [c.headers for c in contexts] + [toolchain.all_files],
     )
     archives = []
+    resources = []
     for source in ctx.files.srcs:
+        said = ctx.actions.declare_file("%s/%s.resources" % (ctx.label.name, source.basename))
+        resources.append(said)
         archive = ctx.actions.declare_file("%s/%s.%s" % (ctx.label.name, source.basename, "lo" if ctx.attr.alwayslink else "a"))
         tools = [ctx.executable._nvcc.path, toolchain.objcopy_executable, toolchain.ar_executable, toolchain.nm_executable]
         ctx.actions.run(
             executable = ctx.executable._compile_program if ctx.attr.is_program else ctx.executable._compile,
-            arguments = tools + [source.path, archive.path] + flags,
+            arguments = tools + [source.path, archive.path, said.path] + flags,
             tools = [ctx.executable._nvcc],
             inputs = depset([source], transitive = [inputs]),
-            outputs = [archive],
+            outputs = [archive, said],
             mnemonic = "CudaCompile",
             progress_message = "Compiling %s" % source.short_path,
             use_default_shell_env = True,
         )
         archives.append(archive)
-    return [DefaultInfo(files = depset(archives))]
+    return [DefaultInfo(files = depset(archives)), OutputGroupInfo(resources = depset(resources))]
 
 _cuda_archives = rule(
     implementation = _cuda_archives_impl,
@@ -90,7 +93,8 @@ def _on_host(label):
 def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = None, launch_syntax = False, nvcc_options = [], testonly = False, alwayslink = False, visibility = None):
     """A library of .cu files and their headers, and <name>_on_host, the same for tests on the host.
 
-    Kernels are launched with c10/cuda/launch.h; neither library brings a CUDA runtime.
+    Kernels are launched with c10/cuda/launch.h; neither library brings a CUDA runtime. <name>.resources says what registers and
+    memory they take (build_defs/compile_cuda.sh).
 
     Args:
       name: of the library for devices.
@@ -117,6 +121,13 @@ def kd_cuda_library(name, srcs, hdrs = [], deps = [], cuda_deps = [], on_host = 
         deps = deps + cuda_deps,
         target_compatible_with = CUDA_ONLY,
         visibility = ["//visibility:private"],
+    )
+    native.filegroup(
+        name = name + ".resources",
+        testonly = testonly,
+        srcs = [name + ".archives"],
+        output_group = "resources",
+        visibility = visibility,
     )
     kd_cc_library(
         name = name,

@@ -5,6 +5,7 @@
 #include "aten/cpu/elementwise.h"
 #include "aten/cpu/pointwise.h"
 #include "aten/cpu/strided_loop.h"
+#include "aten/cuda/loops/pieces.h"
 #include "c10/util/exception.h"
 
 namespace at::cuda {
@@ -83,6 +84,34 @@ void run(const char* name, ElementLauncher launcher, ElementwiseCall& call, cons
 }
 
 }  // namespace
+
+bool in_pieces(ElementwiseCall& call) {
+  ElementwiseCall::Operand& out = call.operands[0];
+  if (call.dims == 0 || call.sizes[0].divisor % kElementwisePiece != 0) return false;
+  bool all_contiguous = true;
+  for (int k = 0; k <= call.inputs; ++k) {
+    ElementwiseCall::Operand& operand = call.operands[k];
+    if (operand.data == nullptr) continue;
+    const ScalarType dtype = operand.dtype;
+    if (dtype != ScalarType::Float && dtype != ScalarType::Half && dtype != ScalarType::BFloat16) return false;
+    const auto item = static_cast<int64_t>(c10::elementSize(dtype));
+    const auto place = reinterpret_cast<uintptr_t>(operand.data);
+    all_contiguous = all_contiguous && operand.contiguous && dtype == out.dtype;
+    if (k > 0 && operand.strides[0] == 0) {
+      operand.contiguous = false;
+      continue;
+    }
+    if (operand.strides[0] != item || place % static_cast<uintptr_t>(kElementwisePiece * item) != 0) return false;
+    for (int d = 1; d < call.dims; ++d) {
+      if (operand.strides[d] % (kElementwisePiece * item) != 0) return false;
+    }
+    operand.contiguous = true;
+    operand.strides[0] *= kElementwisePiece;
+  }
+  if (all_contiguous) return false;
+  call.sizes[0] = FastDivisor(call.sizes[0].divisor / static_cast<uint32_t>(kElementwisePiece));
+  return true;
+}
 
 FastDivisor::FastDivisor(uint32_t by) : divisor(by) {
   // shift = ceil(log2 by); multiplier = 2^32 * (2^shift - by) / by + 1. Exact for dividends below 2^31.

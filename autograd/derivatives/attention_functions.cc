@@ -32,6 +32,21 @@ Tensor repeated(const Tensor& t, int64_t group) {
   return at::reshape(spread, {t.size(0), t.size(1) * group, t.size(2), t.size(3)});
 }
 
+// Query, key and value that are the thirds of the rows of one tensor: [batch, time, 3 * width], where its heads lie side
+// by side.
+bool are_thirds(const Tensor& query, const Tensor& key, const Tensor& value) {
+  if (query.sizes() != key.sizes() || query.sizes() != value.sizes()) return false;
+  const int64_t heads = query.size(1), time = query.size(2), width = heads * query.size(3);
+  const int64_t strides[] = {3 * width * time, query.size(3), 3 * width, 1};
+  for (const Tensor* t : {&query, &key, &value}) {
+    for (int64_t d = 0; d < 4; ++d) {
+      if (t->size(d) > 1 && t->stride(d) != strides[d]) return false;
+    }
+  }
+  return width > 0 && query.is_alias_of(key) && query.is_alias_of(value) &&
+         key.storage_offset() == query.storage_offset() + width && value.storage_offset() == key.storage_offset() + width;
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor, Tensor> fused_attention_grad(
@@ -48,6 +63,16 @@ std::tuple<Tensor, Tensor, Tensor> fused_attention_grad(
     int64_t seed,
     std::array<bool, 3> mask) {
   const std::optional<Tensor> added = attn_mask.defined() ? std::optional<Tensor>(attn_mask) : std::nullopt;
+  if (!is_differentiated() && are_thirds(query, key, value)) {
+    // Their gradients, too: the split's is made of them without a copy.
+    const int64_t batch = query.size(0), heads = query.size(1), time = query.size(2), columns = query.size(3);
+    const Tensor all = at::empty({batch, time, 3, heads, columns}, query.options());
+    const auto third = [&](int64_t i) { return at::transpose(at::select(all, 2, i), 1, 2); };
+    Tensor grad_query = third(0), grad_key = third(1), grad_value = third(2);
+    at::_fused_attention_backward_out(grad_query, grad_key, grad_value, grad, query, key, value, output, logsumexp, added,
+                                      dropout_p, is_causal, scale, seed);
+    return {grad_query, grad_key, grad_value};
+  }
   if (!is_differentiated())
     return at::_fused_attention_backward(grad, query, key, value, output, logsumexp, added, dropout_p, is_causal, scale, seed);
 

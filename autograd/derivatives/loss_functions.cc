@@ -3,9 +3,13 @@
 #include "aten/core/reduction.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/softmax/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/engine/forward_grad.h"
 #include "c10/core/grad_mode.h"
 
 namespace torch::autograd::generated {
@@ -55,6 +59,17 @@ Tensor binary_cross_entropy_with_logits_target_backward(
     slope = at::sub(slope, at::mul(at::sub(pos_weight, Scalar(1)), at::log_sigmoid(self)));
   }
   return at::mul(slope, per_element(grad, weight, reduction, target.numel()));
+}
+
+Tensor fused_cross_entropy_grad(
+    const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index, ScalarType dtype,
+    const Tensor& logsumexp, const Tensor& total_weight) {
+  if (!is_differentiated())
+    return at::_fused_cross_entropy_backward(grad, self, target, reduction, ignore_index, logsumexp, total_weight);
+  const Tensor logp = at::log_softmax(self, 1, dtype);
+  const Tensor total = at::to(total_weight, dtype);
+  const Tensor part = at::nll_loss_backward(grad, logp, target, std::nullopt, reduction, ignore_index, total);
+  return at::to(at::_log_softmax_backward_data(part, logp, 1, dtype), self.scalar_type());
 }
 
 }  // namespace torch::autograd::generated

@@ -16,4 +16,8 @@ Tensor binary_cross_entropy_with_logits_target_backward(
     const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
     int64_t reduction);
 
+Tensor fused_cross_entropy_grad(
+    const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction, int64_t ignore_index, ScalarType dtype,
+    const Tensor& logsumexp, const Tensor& total_weight);
+
 }  // namespace torch::autograd::generated

@@ -17,6 +17,7 @@
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "autograd/derivatives/pointwise_functions.h"
+#include "autograd/engine/forward_grad.h"
 #include "c10/core/grad_mode.h"
 
 namespace torch::autograd::generated {
@@ -101,6 +102,10 @@ std::tuple<Tensor, Tensor, Tensor> linear_grad(
   }
   if (mask[1]) {
     const Tensor matrix = flat ? input : input.dim() == 1 ? at::unsqueeze(input, 0) : at::reshape(input, {count, in});
+    if (mask[2] && rows.is_cuda() && rows.layout() == kStrided && matrix.layout() == kStrided && !is_differentiated()) {
+      std::tie(grad_weight, grad_bias) = at::_fused_linear_parameters_backward(rows, conj_of(matrix));
+      return {std::move(grad_input), std::move(grad_weight), std::move(grad_bias)};
+    }
     // Of two sparse factors the product has the layout of the first, and is to have that of the transposed weight.
     grad_weight = rows.layout() == kStrided ? at::mm(at::transpose(rows, 0, 1), conj_of(matrix))
                                             : at::transpose(at::mm(conj_of(at::transpose(matrix, 0, 1)), rows), 0, 1);

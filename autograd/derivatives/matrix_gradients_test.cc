@@ -8,6 +8,7 @@
 #include "aten/ops/conv/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/padding/ops.h"
 #include "aten/ops/pool/ops.h"
@@ -144,6 +145,36 @@ TEST(MatrixGradients, AttentionWithAndWithoutRecording) {
     EXPECT_TRUE(at::allclose(a, b, 1e-10, 1e-12)) << i;
     EXPECT_TRUE(b.requires_grad());
     EXPECT_FALSE(a.requires_grad());
+  }
+}
+
+// Gradients of the parts of one tensor, which lie in one themselves, and may be held by others.
+TEST(MatrixGradients, AttentionOfThirds) {
+  at::manual_seed(3);
+  const auto heads = [](const Tensor& t) { return at::transpose(at::view(t, {2, 5, 2, 4}), 1, 2); };
+  const auto attend = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return std::get<0>(at::_fused_attention(heads(q), heads(k), heads(v), std::nullopt, 0, true, 0.5, 0));
+  };
+  const Tensor all = leaf({2, 5, 24}), grad = at::randn({2, 2, 5, 4}, TensorOptions().dtype(kDouble));
+  for (const bool held : {false, true}) {
+    const std::vector<Tensor> parts = at::chunk(all, 3, -1);
+    Tensor seen;
+    if (held) Tensor(parts[1]).register_hook([&](Tensor g) { seen = g; });
+    const Tensor joined = torch::autograd::grad({attend(parts[0], parts[1], parts[2])}, {all}, {grad})[0];
+    List apart;
+    for (const Tensor& part : parts) {
+      const Tensor copy = at::clone(part.detach(), MemoryFormat::Contiguous);
+      apart.push_back(copy.requires_grad_(true));
+    }
+    const List expected = torch::autograd::grad({attend(apart[0], apart[1], apart[2])}, apart, {grad});
+    EXPECT_TRUE(at::allclose(joined, at::cat(expected, -1), 1e-12, 1e-12));
+    EXPECT_EQ(joined.strides(), all.strides());
+    if (!held) continue;
+    // What a hook keeps is not changed by what becomes of the whole.
+    const Tensor kept = at::clone(seen, MemoryFormat::Contiguous);
+    Tensor whole = joined;
+    at::zero_(whole);
+    EXPECT_TRUE(at::allclose(seen, kept, 0, 0));
   }
 }
 

@@ -101,6 +101,28 @@ Tensor diagonal_grad(const Tensor& grad, IntArrayRef sizes, int64_t offset, int6
 
 namespace {
 
+// What `parts` are the slices of along `dim`, where their memory is a contiguous tensor's and nobody else's; undefined
+// where it is not.
+Tensor whole_of(const std::vector<Tensor>& parts, IntArrayRef sizes, int64_t dim) {
+  if (GradMode::is_enabled() || parts.size() < 2 || !parts[0].has_storage()) return {};
+  DimVector strides(sizes.size());
+  int64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = step;
+    step *= sizes[d];
+  }
+  int64_t offset = parts[0].storage_offset();
+  for (const Tensor& part : parts) {
+    const bool fits = part.layout() == kStrided && part.numel() > 0 && part.is_alias_of(parts[0]) &&
+                      part.scalar_type() == parts[0].scalar_type() && part.strides() == IntArrayRef(strides) &&
+                      part.storage_offset() == offset && !part.requires_grad();
+    if (!fits) return {};
+    offset += part.size(dim) * strides[static_cast<size_t>(dim)];
+  }
+  if (parts[0].storage().use_count() != parts.size()) return {};
+  return at::as_strided(parts[0], sizes, strides, parts[0].storage_offset());
+}
+
 Tensor join_parts(
     const Tensor* grads, IntArrayRef sizes, const DimVector& lengths, int64_t dim, const TensorOptions& options) {
   std::vector<Tensor> parts;
@@ -114,7 +136,8 @@ Tensor join_parts(
       parts.push_back(at::zeros(part_sizes, options));
     }
   }
-  return at::cat(parts, dim);
+  Tensor whole = whole_of(parts, sizes, dim);
+  return whole.defined() ? whole : at::cat(parts, dim);
 }
 
 }  // namespace

@@ -35,71 +35,58 @@ KD_DEVICE void store_elements(T* address, const Elements<T, kCount>& elements) {
   }
 }
 
-/// A function of rows in a group: the elements come from what `Place` computes, and go to what it computes of them.
-///     template <int kCount> void values(uint32_t i, T* x, T* weight, T* bias) const;  // of the elements from i on
+/// A row in a group: its elements come from what `Place` computes, and go to what it computes of them.
+///     template <int kCount> void values(uint32_t i, T* x) const;  // of the elements from i on
+///     template <int kCount> void weight(uint32_t i, T* x) const;
+///     template <int kCount> void bias(uint32_t i, T* x) const;
 ///     template <int kCount> void finish(uint32_t i, const T* y) const;
-/// kVector neighbours are one thread's, as in the operator's kernel, kTogether are computed together.
-template <class T, int kLanes, class Place, int kVector, int kTogether>
-struct GroupRow {
-  using Number = T;
-  // What functions of rows ask of a call.
+/// kPiece neighbours are one thread's, as in the operator's kernel, kTogether are computed together.
+template <class T, int kLanes, bool kHolds, class Place, int kPiece, int kTogether>
+struct GroupRow : RowThread<GroupRow<T, kLanes, kHolds, Place, kPiece, kTogether>, T, kLanes, kHolds> {
   struct Call {
     int64_t size;
     double eps;
     const void* in[3];  // no addresses: whether there is a weight, a bias
   };
-  Place place;
+  Place elements_of;
   Call call;
   uint32_t first;
-  int lane;
-  char* scratch;
 
-  template <int... kWhich, class F>
-  KD_DEVICE void each(const F& f) const {
-    for (int64_t k = lane * kVector; k < call.size; k += kLanes * kVector) {
-      T x[1][kVector], weight[kVector], bias[kVector];
-      load(k, x[0], weight, bias);
-      f(k, x);
+  KD_DEVICE GroupRow(const Place& elements_of, const Call& call, uint32_t first, int lane, char* scratch)
+      : RowThread<GroupRow, T, kLanes, kHolds>(lane, scratch), elements_of(elements_of), call(call), first(first) {}
+
+  static KD_DEVICE int piece() { return kPiece; }
+  template <int kInput>
+  KD_DEVICE void load_input(T (&x)[kRowVector], int n, int u) const {
+#pragma unroll
+    for (int j = 0; j < kRowVector; ++j) x[j] = 0;
+#pragma unroll
+    for (int j = 0; j < kRowVector; j += kTogether) {
+      if (j >= n) continue;
+      if constexpr (kInput == 0)
+        elements_of.template values<kTogether>(at(u, j), x + j);
+      else if constexpr (kInput == 1)
+        elements_of.template weight<kTogether>(at(u, j), x + j);
+      else
+        elements_of.template bias<kTogether>(at(u, j), x + j);
     }
   }
-  template <int... kWhich, class F>
-  KD_DEVICE void map(const F& f) const {
-    for (int64_t k = lane * kVector; k < call.size; k += kLanes * kVector) {
-      T x[3][kVector], y[kVector];
-      load(k, x[0], x[1], x[2]);
+  KD_DEVICE void store(const T (&y)[kRowVector], int n, int u) const {
 #pragma unroll
-      for (int j = 0; j < kVector; ++j) {
-        const T v[] = {x[kWhich][j]...};
-        y[j] = f(k + j, v);
-      }
-#pragma unroll
-      for (int j = 0; j < kVector; j += kTogether) {
-        place.template finish<kTogether>(first + static_cast<uint32_t>(k) + j, y + j);
-      }
+    for (int j = 0; j < kRowVector; j += kTogether) {
+      if (j < n) elements_of.template finish<kTogether>(at(u, j), y + j);
     }
   }
-  KD_DEVICE T first_of(int) const {
-    T x[1], weight[1], bias[1];
-    place.template values<1>(first, x, weight, bias);
+  KD_DEVICE T element(int, int64_t k) const {
+    T x[1];
+    elements_of.template values<1>(first + static_cast<uint32_t>(k), x);
     return x[0];
-  }
-  template <class V, class Join>
-  KD_DEVICE V together(V value, const Join& join) const {
-    return at::cuda::together<kLanes>(value, lane, scratch, join);
-  }
-  KD_DEVICE T sum(T value) const {
-    return together(value, [](T& into, const T& from) { into += from; });
   }
   template <int k>
   KD_DEVICE void set_number(T) const {}
 
  private:
-  KD_DEVICE void load(int64_t k, T* x, T* weight, T* bias) const {
-#pragma unroll
-    for (int j = 0; j < kVector; j += kTogether) {
-      place.template values<kTogether>(first + static_cast<uint32_t>(k) + j, x + j, weight + j, bias + j);
-    }
-  }
+  KD_DEVICE uint32_t at(int u, int j) const { return first + static_cast<uint32_t>(this->place(u, j)); }
 };
 
 }  // namespace at::cuda

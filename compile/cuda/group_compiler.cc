@@ -10,7 +10,6 @@
 #include "aten/core/tensor.h"
 #include "aten/cuda/elementwise_call.h"
 #include "aten/cuda/launch_shape.h"
-#include "aten/cuda/rows/rows_call.h"
 #include "c10/core/device_guard.h"
 #include "c10/cuda/capture_mode.h"
 #include "c10/cuda/loaded_kernels.h"
@@ -129,7 +128,7 @@ class CudaGroup : public DeviceGroup {
         return reinterpret_cast<uintptr_t>(addresses[k]) % bytes != 0;
       };
       single = single || (operand.vector && is_off(source_.lanes));
-      ordered = ordered || (operand.orders && is_off(at::cuda::kRowVectorElements));
+      ordered = ordered || (operand.orders && is_off(source_.piece));
     }
     ShapeBytes shape = shape_;
     shape.set_numel(static_cast<uint32_t>(numel));

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "aten/cuda/rows/rows_call.h"
+#include "aten/cuda/rows/row_units.h"
 #include "c10/util/exception.h"
 #include "compile/tape/nest.h"
 #include "graph/passes/tensor_info.h"
@@ -183,10 +183,11 @@ class Printer {
     source_.wide = reach > INT32_MAX;
     if (source_.row > 0) {
       // As the operator's kernel takes them.
-      source_.threads_of_row = at::cuda::lanes_of_rows(source_.numel / source_.row, source_.row);
-      neighbours_ =
-          source_.row % at::cuda::kRowVectorElements == 0 ? static_cast<int>(at::cuda::kRowVectorElements) : 1;
-      source_.lanes = neighbours_;
+      const auto bytes = static_cast<int64_t>(c10::elementSize(register_type(group_.row->dtype)));
+      source_.threads_of_row = at::cuda::lanes_of_rows(source_.numel / source_.row, source_.row, bytes);
+      holds_row_ = at::cuda::holds_row(source_.row, source_.threads_of_row, bytes);
+      source_.piece = at::cuda::piece_of_rows(source_.row, widest_of_row());
+      source_.lanes = source_.piece;
       if (nest.dims() > 1 && nest.run() % source_.lanes != 0) source_.lanes = 1;
     } else {
       source_.lanes = std::min(kMostLanes, static_cast<int>(kVectorBytes / widest));
@@ -229,14 +230,24 @@ class Printer {
         arguments_ += ", " + name(k);
       }
     }
-    if (!group_.row.has_value() || neighbours_ == 1) return;
-    // What the operator reads and writes where it is.
+    if (source_.piece == 1) return;
+    // What the operator reads where it is.
     const RowOperation& row = *group_.row;
-    for (const std::optional<Ref>& ref : {std::optional<Ref>(row.operand), row.weight, row.bias}) {
-      if (!ref.has_value() || ref->kind != Ref::Kind::kInput) continue;
-      if (dtypes_[ref->index] != row.dtype || !graph::is_row_major(group_.inputs[ref->index].info)) continue;
-      source_.operands[ref->index].orders = has_order_ = true;
-    }
+    const auto reads = [&](Ref ref) {
+      if (ref.kind != Ref::Kind::kInput || !graph::is_row_major(group_.inputs[ref.index].info)) return;
+      source_.operands[ref.index].orders = has_order_ = true;
+    };
+    if (group_.dtype_of(row.operand) == row.dtype) reads(row.operand);
+    if (row.weight.has_value()) reads(*row.weight);
+    if (row.bias.has_value()) reads(*row.bias);
+  }
+  // Bytes of an element of the widest tensor that the operator of the row has.
+  int64_t widest_of_row() const {
+    const RowOperation& row = *group_.row;
+    size_t widest = c10::elementSize(row.dtype);
+    if (row.weight.has_value()) widest = std::max(widest, c10::elementSize(group_.dtype_of(*row.weight)));
+    if (row.bias.has_value()) widest = std::max(widest, c10::elementSize(group_.dtype_of(*row.bias)));
+    return static_cast<int64_t>(widest);
   }
 
   // --- values ---
@@ -473,25 +484,32 @@ class Printer {
   void row_kernels() {
     const RowOperation& row = *group_.row;
     const std::string number = number_type(register_type(row.dtype));
+    std::string& text = source_.functions;
+    text += "struct Place {\n  const Shape& shape;\n" + members_ + "\n";
+    const auto function_of_elements = [&](const char* name, const std::string& parameter, const std::string& body) {
+      text += std::string("  template <int kCount>\n  KD_DEVICE void ") + name + "(uint32_t i, " + parameter +
+              ") const {\n" + body + "  }\n";
+    };
     Body values;
-    std::vector<Ref> wanted{row.operand};
-    operations(values, wanted);
+    operations(values, {row.operand});
     values.each += "    x[j] = " + ref(values, row.operand) + ";\n";
+    function_of_elements("values", number + "* x", text_of(values));
     const std::pair<const std::optional<Ref>*, const char*> parts[] = {{&row.weight, "weight"}, {&row.bias, "bias"}};
     for (const auto& [part, name] : parts) {
-      if (!part->has_value()) continue;
-      TORCH_CHECK_VALUE((*part)->kind == Ref::Kind::kInput, "a group's layer_norm has a ", name, " that is no input");
-      const std::string value = ref(values, **part);
-      values.each += std::string("    ") + name + "[j] = convert<" + number + ">(" + value + ");\n";
+      std::string text_of_part;
+      if (part->has_value()) {
+        TORCH_CHECK_VALUE((*part)->kind == Ref::Kind::kInput, "a group's layer_norm has a ", name, " that is no input");
+        Body body;
+        const std::string value = ref(body, **part);
+        body.each += "    x[j] = convert<" + number + ">(" + value + ");\n";
+        text_of_part = text_of(body);
+      }
+      function_of_elements(name, number + "* x", text_of_part);
     }
     const std::string result = rounded("y[j]", register_type(row.dtype), row.dtype);
-    const Body finish = outputs("    const " + number + " row = " + result + ";\n");
-    std::string& text = source_.functions;
-    text += "struct Place {\n  const Shape& shape;\n" + members_ +
-            "\n  template <int kCount>\n  KD_DEVICE void values(" + "uint32_t i, " + number + "* x, " + number +
-            "* weight, " + number + "* bias) const {\n" + text_of(values) +
-            "  }\n  template <int kCount>\n  KD_DEVICE void finish(uint32_t i, const " + number + "* y) const {\n" +
-            text_of(finish) + "  }\n};\n";
+    function_of_elements("finish", "const " + number + "* y",
+                         text_of(outputs("    const " + number + " row = " + result + ";\n")));
+    text += "};\n";
     const char* function = row.function == RowFunction::kSoftmax      ? "Softmax<false>"
                            : row.function == RowFunction::kLogSoftmax ? "Softmax<true>"
                                                                       : "LayerNorm";
@@ -500,19 +518,20 @@ class Printer {
                            (row.bias.has_value() ? "\"\"" : "nullptr") + "}";
     const std::string lanes = std::to_string(source_.threads_of_row);
     text += "constexpr uint32_t kLanes = " + lanes +
-            ";\n\ntemplate <int kVector, int kTogether>\nKD_DEVICE void rows(" +
+            ";\n\ntemplate <int kPiece, int kTogether>\nKD_DEVICE void rows(" +
             "const Place& place) {\n  const uint32_t count = place.shape.numel / place.shape.row, each = " +
             "blockDim.x / kLanes;\n  for (uint32_t r = blockIdx.x * each + threadIdx.x / kLanes; r < count; r += " +
             "gridDim.x * each) {\n    " + function + "::run(GroupRow<" + number +
-            ", kLanes, Place, kVector, kTogether>{place, {place.shape.row, " + eps + ", " + in +
+            ", kLanes, " + (holds_row_ ? "true" : "false") +
+            ", Place, kPiece, kTogether>(place, {place.shape.row, " + eps + ", " + in +
             "}, r * place.shape.row, static_cast<int>(threadIdx.x % kLanes), "
-            "c10::cuda::dynamic_shared<char>()});\n  }\n}\n\n}  // namespace\n\n";
-    const auto loop = [&](int vector, int together) {
-      return kernel("__launch_bounds__(256) ", "  rows<" + std::to_string(vector) + ", " + std::to_string(together) +
+            "c10::cuda::dynamic_shared<char>()));\n  }\n}\n\n}  // namespace\n\n";
+    const auto loop = [&](int piece, int together) {
+      return kernel("__launch_bounds__(256) ", "  rows<" + std::to_string(piece) + ", " + std::to_string(together) +
                                                    ">(Place{shape" + arguments_ + "});\n");
     };
-    kernel_of(KernelForm::kVectors) = loop(neighbours_, source_.lanes);
-    if (has_vectors_) kernel_of(KernelForm::kSingle) = loop(neighbours_, 1);
+    kernel_of(KernelForm::kVectors) = loop(source_.piece, source_.lanes);
+    if (has_vectors_) kernel_of(KernelForm::kSingle) = loop(source_.piece, 1);
     if (has_order_) kernel_of(KernelForm::kOrdered) = loop(1, 1);
   }
 
@@ -521,8 +540,7 @@ class Printer {
   std::vector<ScalarType> dtypes_;
   std::optional<tape::Nest> nest_;
   std::vector<Access> access_;
-  int neighbours_ = 1;  // of a row, that one thread takes
-  bool places_ = false, has_vectors_ = false, has_order_ = false;
+  bool places_ = false, has_vectors_ = false, has_order_ = false, holds_row_ = false;
   KernelSource source_;
   // What is read before all elements; what functions of elements get of it and of the operands.
   std::string once_, parameters_, members_, arguments_;

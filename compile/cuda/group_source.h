@@ -44,6 +44,7 @@ struct KernelSource {
   int64_t numel = 0;
   int64_t row = 0;         ///< elements of a row; 0: it has none
   int threads_of_row = 0;  ///< of a block of 256
+  int piece = 1;           ///< neighbours in a row that are one thread's
   int lanes = 1;           ///< elements that are read together
   bool wide = false;       ///< whether strides have 64 bits
 };

@@ -216,6 +216,32 @@ TEST(CudaMatmul, EpiloguesThatTheLibraryHasNotAreStepsOfOurs) {
   });
 }
 
+// A linear layer's weight and bias have their gradients of one call.
+TEST(CudaMatmul, GradientsOfAWeightAndItsBias) {
+  on_device([] {
+    for (const bool refuse : {false, true}) {
+      cublas_standin::reset({.refuse_epilogues = refuse});
+      cuda::blas::clear_cache();
+      for (const ScalarType dtype : {kFloat, kDouble, kBFloat16}) {
+        const Tensor grad = random_tensor({7, 5}, dtype), x = random_tensor({7, 3}, dtype);
+        const auto expected = at::_fused_linear_parameters_backward(grad, x);
+        for (const bool by_columns : {false, true}) {
+          const Tensor g = by_columns ? at::t(to_gpu(at::contiguous(at::t(grad)))) : to_gpu(grad), on_gpu = to_gpu(x);
+          std::tuple<Tensor, Tensor> results;
+          const auto work = work_of([&] { results = at::_fused_linear_parameters_backward(g, on_gpu); });
+          expect_same(to_cpu(std::get<0>(results)), std::get<0>(expected), "weight");
+          expect_same(to_cpu(std::get<1>(results)), std::get<1>(expected), "bias");
+          EXPECT_EQ(work.front(), "cublasLtMatmul");
+          if (!refuse && dtype != kDouble) EXPECT_EQ(work.size(), 1u);
+        }
+      }
+      const auto none =
+          at::_fused_linear_parameters_backward(to_gpu(random_tensor({0, 5})), to_gpu(random_tensor({0, 3})));
+      expect_same(to_cpu(std::get<0>(none)), at::zeros({5, 3}), "weight of nothing");
+    }
+  });
+}
+
 TEST(CudaMatmul, WhatTheContextAllows) {
   in_own_process([] {
     Context& context = globalContext();

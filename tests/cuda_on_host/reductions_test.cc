@@ -8,6 +8,7 @@
 
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/norm/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -89,6 +90,19 @@ std::vector<Case> rows_along(int64_t dim) {
          return Results{at::_log_softmax_backward_data(x, at::log_softmax(x, dim), dim, x.scalar_type())};
        }},
   };
+}
+
+// The loss of rows of logits, what is kept of it, and its gradient.
+Case cross_entropy(int64_t reduction, int64_t ignored, ScalarType dtype) {
+  return {"cross_entropy", [=](const Tensor& x) {
+            const Tensor row = at::arange(x.size(0), at::TensorOptions(ScalarType::Long).device(x.device()));
+            const Tensor targets = at::remainder(at::mul(row, Scalar(7)), Scalar(x.size(1)));
+            const auto [loss, sums, total] = at::_fused_cross_entropy(x, targets, reduction, ignored, dtype);
+            const Tensor grad = at::cos(loss);
+            return Results{loss, sums, total,
+                           at::_fused_cross_entropy_backward(grad, x, targets, reduction, ignored, sums, total),
+                           at::cross_entropy_loss(x, targets, std::nullopt, reduction, ignored)};
+          }};
 }
 
 // Of [batch, channels, ...].
@@ -279,6 +293,43 @@ TEST(Rows, HaveTheSameBitsInEveryOrder) {
     expect_same_in_all_orders(test, sample({300, 9}));
   }
   for (const Case& test : rows_along(1)) expect_same_in_all_orders(test, sample({5, 700}));
+}
+
+// In the registers of a warp and of a block, and read again; pieces of 16 bytes and single elements.
+TEST(Rows, AreThoseOfTheCpuWhateverIsKept) {
+  for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double, ScalarType::BFloat16}) {
+    const double tolerance = dtype == ScalarType::BFloat16 ? 3e-2 : 5e-5;
+    for (const int64_t size : {40, 300, 768, 770, 1024, 2000, 9000}) {
+      const Tensor x = sample({3, size}, dtype);
+      for (const Case& test : rows_along(1)) {
+        if (std::strstr(test.name, "softmax") == nullptr) continue;
+        SCOPED_TRACE(std::string(test.name) + " of " + std::to_string(size) + " " + c10::toString(dtype));
+        expect_as_on_cpu(test, x, tolerance);
+        expect_as_on_cpu(test, at::slice(sample({3, size + 3}, dtype), 1, 3), tolerance);
+      }
+      SCOPED_TRACE("layer_norm of " + std::to_string(size) + " " + c10::toString(dtype));
+      expect_as_on_cpu(normalisations()[0], at::reshape(sample({35, size}, dtype), {5, 7, size}), tolerance);
+    }
+  }
+  for (const int64_t size : {768, 770, 2000}) expect_same_in_all_orders(normalisations()[0], sample({35, size}));
+}
+
+TEST(Losses, CrossEntropyIsThatOfTheCpu) {
+  for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double, ScalarType::Half, ScalarType::BFloat16}) {
+    const double tolerance = dtype == ScalarType::Half ? 4e-3 : dtype == ScalarType::BFloat16 ? 3e-2 : 2e-5;
+    for (const DimVector& sizes : {DimVector{5, 3}, DimVector{9, 768}, DimVector{2, 9001}, DimVector{1, 1}}) {
+      for (const int64_t reduction : {0, 1, 2}) {
+        if (sizes[1] > 1000 && reduction != 1) continue;
+        SCOPED_TRACE(std::to_string(sizes[1]) + " classes of " + c10::toString(dtype));
+        const Tensor x = sample(sizes, dtype);
+        expect_as_on_cpu(cross_entropy(reduction, 1, dtype), x, tolerance);
+        if (x.element_size() == 2) expect_as_on_cpu(cross_entropy(reduction, -100, ScalarType::Float), x, tolerance);
+      }
+    }
+  }
+  expect_as_on_cpu(cross_entropy(1, 5, ScalarType::Float), at::transpose(sample({30, 11}), 0, 1), 2e-5);
+  expect_as_on_cpu(cross_entropy(1, 0, ScalarType::Float), sample({1, 8}), 2e-5);  // nothing counts
+  expect_same_in_all_orders(cross_entropy(1, 5, ScalarType::Float), sample({700, 33}));
 }
 
 TEST(Rows, SoftmaxOfInfinities) {

@@ -102,7 +102,7 @@ bool writes_by_rows(const Product& p) {
   const bool rows = lies_by_rows(p.m, p.n, p.out.row, p.out.column),
              columns = lies_by_rows(p.n, p.m, p.out.column, p.out.row);
   TORCH_INTERNAL_ASSERT(rows || columns);
-  if (p.bias != nullptr) return rows;
+  if (p.bias != nullptr || p.a_sums != nullptr) return rows;
   return rows && !(columns && p.n == 1);
 }
 
@@ -180,6 +180,8 @@ void choose_arithmetic(const Product& p, Problem& q) {
 }
 
 uint32_t epilogue_of(const Product& p) {
+  // By rows the library's second operand is the first one turned.
+  if (p.a_sums != nullptr) return CUBLASLT_EPILOGUE_BGRADB;
   const bool bias = p.bias != nullptr;
   switch (p.activation) {
     case Activation::kRelu:
@@ -234,7 +236,8 @@ AlgorithmKey key_of(const Product& p, const Problem& q, int device) {
     key.add(static_cast<int64_t>(s->type) | static_cast<int64_t>(s->operation) << 8 | alignment_of(s->data) << 16);
     key.add(s->rows), key.add(s->columns), key.add(s->ld), key.add(p.batches == 1 ? 0 : s->batch);
   }
-  key.add(p.bias == nullptr ? 0 : alignment_of(p.bias));
+  const void* const vector = p.a_sums != nullptr ? p.a_sums : p.bias;
+  key.add(vector == nullptr ? 0 : alignment_of(vector));
   key.add((q.scale_a != nullptr) | (q.scale_b != nullptr) << 1 | p.scale_lines << 2 | p.fast_accumulation << 3);
   return key;
 }
@@ -247,6 +250,7 @@ class Descriptors {
     set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<int32_t>(q.b.operation));
     if (q.epilogue != CUBLASLT_EPILOGUE_DEFAULT) set(CUBLASLT_MATMUL_DESC_EPILOGUE, q.epilogue);
     if (p.bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+    if (p.a_sums != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.a_sums);
     if (q.scale_a != nullptr) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, q.scale_a);
     if (q.scale_b != nullptr) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, q.scale_b);
     if (p.scale_lines) {
@@ -333,7 +337,7 @@ bool takes_addend(const Product& product, const Operand& add) {
 bool try_multiply(const Product& p) {
   check_sizes(p);
   const bool rows = writes_by_rows(p);
-  if (p.bias != nullptr && !rows) return false;
+  if ((p.bias != nullptr || p.a_sums != nullptr) && !rows) return false;
   const Problem q = by_columns(p, rows);
   const int device = c10::cuda::current_device();
   const cublasLtHandle_t handle = getCurrentCUDABlasLtHandle();

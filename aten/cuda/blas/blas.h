@@ -44,6 +44,8 @@ struct Product {
   c10::complex<double> beta = 1;
   /// n numbers, one after the other, which are added to every row; null: none.
   const void* bias = nullptr;
+  /// Where the sums of a's rows go, m numbers of the result's type; the result lies by rows then, and nothing is added.
+  void* a_sums = nullptr;
   Activation activation = Activation::kNone;
   /// 8-bit floats: factors of a and b in device memory, float32, null for 1; one each, or with `scale_lines` one for
   /// each row of a and column of b.

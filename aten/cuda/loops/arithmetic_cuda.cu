@@ -2,6 +2,7 @@
 #include "aten/cuda/foreach/list_kernels.h"
 #include "aten/cuda/loops/arithmetic.cuh"
 #include "aten/cuda/loops/bounds.cuh"
+#include "aten/cuda/loops/pieces.cuh"
 
 namespace at::cuda {
 namespace {
@@ -11,6 +12,10 @@ constexpr ElementKernels number_kernels() {
   return with_complex<Fn>(real_kernels<Fn>());
 }
 template <class Fn>
+constexpr ElementKernels term_kernels() {
+  return with_pieces<Fn>(number_kernels<Fn>());
+}
+template <class Fn>
 constexpr ElementKernels field_kernels() {
   return with_complex<Fn>(floating_kernels<Fn>());
 }
@@ -18,11 +23,11 @@ constexpr ElementKernels field_kernels() {
 }  // namespace
 }  // namespace at::cuda
 
-AT_CUDA_ELEMENT_OP(add, at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Add>(), at::cuda::add_lists))
+AT_CUDA_ELEMENT_OP(add, at::cuda::with_lists(at::cuda::term_kernels<at::cuda::Add>(), at::cuda::add_lists))
 AT_CUDA_ELEMENT_OP(add_scaled,
-                   at::cuda::with_lists(at::cuda::number_kernels<at::cuda::AddScaled>(), at::cuda::add_scaled_lists))
-AT_CUDA_ELEMENT_OP(sub, at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Sub>(), at::cuda::sub_lists))
-AT_CUDA_ELEMENT_OP(mul, at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Mul>(), at::cuda::mul_lists))
+                   at::cuda::with_lists(at::cuda::term_kernels<at::cuda::AddScaled>(), at::cuda::add_scaled_lists))
+AT_CUDA_ELEMENT_OP(sub, at::cuda::with_lists(at::cuda::term_kernels<at::cuda::Sub>(), at::cuda::sub_lists))
+AT_CUDA_ELEMENT_OP(mul, at::cuda::with_lists(at::cuda::term_kernels<at::cuda::Mul>(), at::cuda::mul_lists))
 AT_CUDA_ELEMENT_OP(addcmul,
                    at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Addcmul>(), at::cuda::addcmul_lists))
 AT_CUDA_ELEMENT_OP(div, at::cuda::with_lists(at::cuda::field_kernels<at::cuda::Div>(), at::cuda::div_lists))

@@ -1,5 +1,6 @@
 #include "aten/cuda/copy_kernels.h"
 #include "aten/cuda/loops/functions.cuh"
+#include "aten/cuda/loops/pieces.cuh"
 
 namespace at::cuda {
 namespace {
@@ -7,7 +8,7 @@ namespace {
 AT_CUDA_FN(Same, 1, a)
 
 constexpr ElementKernels kernels() {
-  ElementKernels all = with_complex<Same>(with_unsigned<Same>(floating_kernels<Same>()));
+  ElementKernels all = with_pieces<Same>(with_complex<Same>(with_unsigned<Same>(floating_kernels<Same>())));
   all.int64 = &launch_elementwise<Same, int64_t>;
   return all;
 }

@@ -5,6 +5,8 @@
 #include "aten/cuda/matmul/product.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/matmul/kernels.h"
+#include "aten/ops/matmul/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 
 namespace at::native {
@@ -26,6 +28,14 @@ void linear_cuda(const Tensor& input, const Tensor& weight, const std::optional<
     cuda::product("addmm_cuda", matrix, columns, result);
   }
   if (!strides.has_value()) at::copy_(out, at::reshape(result, out.sizes()), false);
+}
+
+std::tuple<Tensor, Tensor> fused_linear_parameters_backward_cuda(const Tensor& grad_output, const Tensor& input) {
+  const Tensor turned = at::transpose(grad_output, 0, 1);
+  Tensor weight = empty_contiguous({grad_output.size(1), input.size(1)}, input.scalar_type(), input.device());
+  Tensor bias = empty_contiguous({grad_output.size(1)}, input.scalar_type(), input.device());
+  if (cuda::product_with_row_sums("addmm_cuda", turned, input, weight, bias)) return {weight, bias};
+  return {at::mm(turned, input), at::sum(grad_output, IntArrayRef{0}, false, std::nullopt)};
 }
 
 }  // namespace at::native

@@ -154,6 +154,18 @@ void product(const char* name, const Tensor& a, const Tensor& b, const Tensor* a
   product_of(name, a, b, add, beta, alpha, out, activation, false);
 }
 
+bool product_with_row_sums(const char* name, const Tensor& a, const Tensor& b, Tensor& out, Tensor& sums) {
+  if (!isFloatingType(out.scalar_type()) || out.numel() == 0 || a.size(1) == 0 || !lies_in(out)) return false;
+  const Tensor left = taken(a), right = taken(b);
+  blas::Product p;
+  p.name = name;
+  p.type = p.out_type = out.scalar_type();
+  p.m = out.size(0), p.n = out.size(1), p.k = a.size(1);
+  p.a = operand_of(left), p.b = operand_of(right), p.out = operand_of(out);
+  p.a_sums = sums.mutable_data_ptr();
+  return blas::try_multiply(p);
+}
+
 void dot_product(const char* name, const Tensor& a, const Tensor& b, Tensor& out) {
   product_of(name, a, b, nullptr, 0, 1, out, blas::Activation::kNone, true);
 }

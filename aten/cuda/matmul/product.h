@@ -18,6 +18,9 @@ inline void product(const char* name, const Tensor& a, const Tensor& b, Tensor& 
   product(name, a, b, nullptr, 0, 1, out);
 }
 
+/// out = a @ b, and the sums of a's rows, in one call of the library; false, with nothing done, where it has none such.
+bool product_with_row_sums(const char* name, const Tensor& a, const Tensor& b, Tensor& out, Tensor& sums);
+
 /// out = a @ b of a row and a column, summed in float32 where the dtype has fewer bits.
 void dot_product(const char* name, const Tensor& a, const Tensor& b, Tensor& out);
 

@@ -198,6 +198,16 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward_cuda(
     call.rows = s.rows;
     call.size = s.width;
     call.inner = 1;
+    const int blocks = gw.defined() || gb.defined() ? cuda::prepare_layer_norm_gradients(call) : 0;
+    if (blocks > 0) {
+      const Tensor parts = empty_contiguous({blocks, 2, s.width}, stats, input.device());
+      const auto data = [](const Tensor& t) {
+        return t.defined() ? static_cast<char*>(t.mutable_data_ptr()) : nullptr;
+      };
+      const auto dtype = [type](const Tensor& t) { return t.defined() ? t.scalar_type() : type; };
+      cuda::layer_norm_gradients({call, data(gw), data(gb), dtype(gw), dtype(gb), parts.mutable_data_ptr(), blocks});
+      return {gx, gw, gb};
+    }
     cuda::run_rows(cuda::kLayerNormBackwardRows, call);
   }
   if (gw.defined() || gb.defined()) {

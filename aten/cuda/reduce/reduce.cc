@@ -79,7 +79,9 @@ void plan(ReduceCall& call, const cpu::StridedDims<3>& kept, const cpu::StridedD
   const bool one_alignment = call.pair.second == nullptr || (call.pair.second - call.in) % 16 == 0;
   const int64_t n = call.elements, outputs = call.outputs;
   call.access = ReduceAccess::kElements;
-  if (one_alignment && reads_vectors(call.in, kReduceVector, item, reduced, kept, true))
+  call.piece = reduce_piece(static_cast<size_t>(item));
+  call.piece_shift = static_cast<uint32_t>(std::countr_zero(call.piece));
+  if (one_alignment && n >= kReduceVector && reads_vectors(call.in, call.piece, item, reduced, kept, true))
     call.access = ReduceAccess::kVectors;
   else if (one_alignment && reads_vectors(call.in, kReduceOutputs, item, kept, reduced, false))
     call.access = ReduceAccess::kOutputVectors;
@@ -154,8 +156,8 @@ void run(const char* name, ReduceFinder find, const cpu::ReduceArgs& args, const
       call.kept = device_dims(name, outputs);
       call.reduced = device_dims(name, elements);
       if (call.access == ReduceAccess::kVectors && call.reduced.count > 1) {
-        call.reduced.sizes[0] = FastDivisor(call.reduced.sizes[0].divisor / kReduceVector);
-        call.reduced.strides[0][0] *= kReduceVector;
+        call.reduced.sizes[0] = FastDivisor(call.reduced.sizes[0].divisor / call.piece);
+        call.reduced.strides[0][0] *= call.piece;
       }
       call.pieces = pieces_for(call);
       call.first_piece = total;

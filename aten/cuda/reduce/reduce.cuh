@@ -94,19 +94,58 @@ __device__ __forceinline__ void take(const ReduceCall& call, typename Op::State*
   }
 }
 
-// The elements [begin, end) in units of kReduceVector (kVectors) or 1, of which this is thread `first` of call.threads.
+// kReduceVector elements in pieces of up to 16 bytes, which lie call.threads pieces apart, so that what threads read at
+// once lies together: from piece u on, as far as there are any before `end`.
+template <class Op>
+__device__ __forceinline__ void take_pieces(const ReduceCall& call, const char* in, uint32_t u, uint32_t end,
+                                            int64_t output, typename Op::State& state) {
+  using Compute = typename Op::Compute;
+  constexpr int kCount = static_cast<int>(kReduceVector);
+  const bool is_row = call.reduced.count == 1;
+  const int64_t bytes = call.reduced.strides[0][0] * call.piece;
+  const auto load = [&](int64_t at, Compute (&x)[kCount]) {
+    visit_stored<Compute>(call.in_dtype, [&](auto tag) {
+      using Stored = typename decltype(tag)::type;
+      constexpr int kPiece = kReducePiece<sizeof(Stored)>;
+#pragma unroll
+      for (int j = 0; j < kCount; j += kPiece) {
+        const uint32_t piece = u + static_cast<uint32_t>(j / kPiece) * call.threads;
+        if (piece >= end) continue;
+        Compute some[kPiece];
+        load_vector<Compute, Stored>(in + at + (is_row ? bytes * piece : offset_of<0>(call.reduced, piece)), some);
+#pragma unroll
+        for (int i = 0; i < kPiece; ++i) x[j + i] = some[i];
+      }
+    });
+  };
+  [[maybe_unused]] Compute x[kCount] = {}, y[kCount] = {};
+  load(0, x);
+  if constexpr (kTakesPairs<Op>) load(static_cast<int64_t>(call.pair.second - call.in), y);
+  const uint32_t all = kReduceVector >> call.piece_shift, left = (end - 1 - u) / call.threads + 1;
+  if constexpr (!Op::kOrdered && !kTakesPairs<Op>) {
+    if (left >= all) return Op::step(state, x, kCount, 0, 1, call.params);
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const uint32_t piece = static_cast<uint32_t>(i) >> call.piece_shift;
+    if (piece >= left) continue;
+    const uint32_t within = static_cast<uint32_t>(i) & (call.piece - 1);
+    const int64_t position = call.position + (u + int64_t{piece} * call.threads) * call.piece + within;
+    if constexpr (kTakesPairs<Op>)
+      Op::step(state, x + i, y + i, 1, position, 1, output, call.pair);
+    else
+      Op::step(state, x + i, 1, position, 1, call.params);
+  }
+}
+
+// The elements [begin, end) in units of call.piece (kVectors) or 1, of which this is thread `first` of call.threads.
 template <class Op, ReduceAccess kAccess, int kOutputs>
 __device__ __forceinline__ void take_elements(const ReduceCall& call, const char* in, uint32_t begin, uint32_t end,
                                               uint32_t first, int64_t output, typename Op::State (&states)[kOutputs]) {
   const uint32_t step = call.threads;
   if constexpr (kAccess == ReduceAccess::kVectors) {
-    const bool is_row = call.reduced.count == 1;
-    const int64_t unit = call.reduced.strides[0][0] * kReduceVector;
-    for (uint32_t u = begin + first; u < end; u += step) {
-      const char* from = in + (is_row ? unit * u : offset_of<0>(call.reduced, u));
-      take<Op, kReduceVector>(call, states, 1, call.position + int64_t{u} * kReduceVector, 1, output,
-                              [&](int64_t at, auto& x) { load_vector_as(from + at, call.in_dtype, x); });
-    }
+    const uint32_t turn = step * (kReduceVector >> call.piece_shift);
+    for (uint32_t u = begin + first; u < end; u += turn) take_pieces<Op>(call, in, u, end, output, states[0]);
   } else if constexpr (kAccess == ReduceAccess::kOutputVectors) {
     for (uint32_t i = begin + first; i < end; i += step) {
       const char* from = in + offset_of<0>(call.reduced, i);
@@ -141,7 +180,7 @@ __global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 1
     reduce_pieces(const __grid_constant__ ReduceCall call) {
   using State = typename Op::State;
   constexpr int kOutputs = kAccess == ReduceAccess::kOutputVectors ? kReduceOutputs : 1;
-  constexpr uint32_t kUnit = kAccess == ReduceAccess::kVectors ? kReduceVector : 1;
+  const uint32_t unit = kAccess == ReduceAccess::kVectors ? call.piece : 1;
   const bool lanes_reduce =
       kAccess == ReduceAccess::kVectors || (kAccess == ReduceAccess::kElements && call.lanes_reduce);
   State* scratch = c10::cuda::dynamic_shared<State>();
@@ -151,15 +190,15 @@ __global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 1
 
   State states[kOutputs];
   if (output < call.outputs) {
-    const uint32_t units = call.elements / kUnit, piece = blockIdx.y;
+    const uint32_t units = call.elements / unit, piece = blockIdx.y;
     const auto begin = static_cast<uint32_t>(uint64_t{units} * piece / call.pieces);
     const auto end = static_cast<uint32_t>(uint64_t{units} * (piece + 1) / call.pieces);
     const char* in = call.in + offset_of<0>(call.kept, output);
     const int64_t number = call.first_output + output;
     take_elements<Op, kAccess>(call, in, begin, end, along, number, states);
-    if constexpr (kUnit > 1) {
+    if constexpr (kAccess == ReduceAccess::kVectors) {
       if (piece + 1 == call.pieces) {
-        for (uint32_t i = units * kUnit + along; i < call.elements; i += call.threads) {
+        for (uint32_t i = units * unit + along; i < call.elements; i += call.threads) {
           take<Op, 1>(call, states, 1, call.position + i, 1, number, [&](int64_t at, auto& x) {
             const char* from[1] = {in + call.reduced.strides[0][0] * i + at};
             load_each_as(from, call.in_dtype, x);

@@ -22,10 +22,17 @@ struct Dims {
 // How the elements of a reduction are read.
 enum class ReduceAccess {
   kElements,       // one by one
-  kVectors,        // neighbours along the reduction, kReduceVector together
+  kVectors,        // neighbours along the reduction, kReduceVector a turn
   kOutputVectors,  // neighbours along the outputs, kReduceOutputs together
 };
 inline constexpr uint32_t kReduceVector = 8, kReduceOutputs = 4;
+
+/// Neighbours that a thread reads at once along the reduction, by their size.
+template <size_t kItem>
+inline constexpr int kReducePiece = kItem < 2 ? 8 : static_cast<int>(16 / kItem);
+inline uint32_t reduce_piece(size_t item) {
+  return item < 2 ? 8 : static_cast<uint32_t>(16 / item);
+}
 
 // A second input, of the first one's layout and dtype, of operations on pairs of elements, and two numbers for each output or position.
 struct ReducePair {
@@ -49,6 +56,7 @@ struct ReduceCall {
   cpu::ReduceParams params;
   ReducePair pair;
   ReduceAccess access;
+  uint32_t piece, piece_shift;  // of kVectors: neighbours that are read at once, a power of two, and which
   bool lanes_reduce;  // a block's first dimension runs along the reduction, its second along outputs; else the other way about
   uint32_t threads;   // along the reduction
   // A reduction that several blocks share leaves states, those of an output together; a launch of its own joins them.

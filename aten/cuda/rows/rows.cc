@@ -9,29 +9,46 @@ namespace at {
 namespace cuda {
 namespace {
 
-constexpr int64_t kVector = kRowVectorElements;
 constexpr int64_t kManyColumns = 1024;  // so many neighbouring rows are given a thread each
 
-bool reads_vectors(const RowsCall& call) {
-  const auto fits = [&](const char* data, ScalarType dtype) {
-    const auto bytes = std::min<size_t>(16, kVector * c10::elementSize(dtype));
-    return data == nullptr || reinterpret_cast<uintptr_t>(data) % bytes == 0;
-  };
-  if (call.inner != 1 || call.size % kVector != 0) return false;
+int64_t computed_bytes(const RowsCall& call) {
+  return call.in_dtype[0] == ScalarType::Double ? 8 : 4;
+}
+
+// Neighbours that are read and written together in all operands.
+int piece_of(const RowsCall& call) {
+  size_t widest = c10::elementSize(call.out_dtype);
   for (int i = 0; i < kMaxRowInputs; ++i) {
-    if (!fits(call.in[i], call.in_dtype[i])) return false;
+    if (call.in[i] != nullptr) widest = std::max(widest, c10::elementSize(call.in_dtype[i]));
   }
-  return fits(call.out, call.out_dtype);
+  const int piece = piece_of_rows(call.size, static_cast<int64_t>(widest));
+  const auto fits = [&](const char* data, ScalarType dtype) {
+    return reinterpret_cast<uintptr_t>(data) % (static_cast<size_t>(piece) * c10::elementSize(dtype)) == 0;
+  };
+  bool together = call.inner == 1 && fits(call.out, call.out_dtype);
+  for (int i = 0; i < kMaxRowInputs; ++i) together = together && fits(call.in[i], call.in_dtype[i]);
+  return together ? piece : 1;
 }
 
 }  // namespace
 
 void run_rows(const RowsLaunchers& launchers, RowsCall call) {
   if (call.rows == 0) return;
-  call.vectors = reads_vectors(call);
-  call.lanes = call.inner > 1 && call.rows >= kManyColumns ? 1 : lanes_of_rows(call.rows, call.size);
   const ScalarType dtype = call.in_dtype[0];
+  const int64_t bytes = computed_bytes(call);
+  call.piece = piece_of(call);
+  call.lanes = call.inner > 1 && call.rows >= kManyColumns ? 1 : lanes_of_rows(call.rows, call.size, bytes);
+  call.holds = call.piece > 1 && holds_row(call.size, call.lanes, bytes);
   (dtype == ScalarType::Double ? launchers.float64 : launchers.float32)(call);
+}
+
+int prepare_layer_norm_gradients(RowsCall& rows) {
+  constexpr int64_t kRowsOfBlock = 16, kSharedBytes = int64_t{48} << 10;
+  if (rows.rows == 0 || rows.size == 0) return 0;
+  rows.piece = piece_of(rows);
+  const int64_t bytes = computed_bytes(rows), shared = kLayerNormWarps * 2 * rows.size * bytes;
+  if (!holds_row(rows.size, 32, bytes) || shared > kSharedBytes || rows.piece == 1) return 0;
+  return static_cast<int>(std::min<int64_t>((rows.rows - 1) / kRowsOfBlock + 1, kMostBlocks / 4));
 }
 
 namespace {

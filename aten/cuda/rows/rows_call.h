@@ -3,11 +3,16 @@
 
 #include <cstdint>
 
+#include "aten/cuda/rows/row_units.h"
 #include "c10/core/scalar_type.h"
 
 namespace at::cuda {
 
 inline constexpr int kMaxRowInputs = 4;
+
+/// Neighbours that a thread reads and writes together where the widest operand is of the type computed in: 16 bytes.
+template <class Compute>
+inline constexpr int kPieceOf = sizeof(Compute) == 4 ? 4 : 2;
 
 /// Rows of `size` elements, `inner` elements apart: row r begins at r / inner * size * inner + r % inner.
 struct RowsCall {
@@ -22,17 +27,16 @@ struct RowsCall {
   void* numbers[2];
   double eps;
   int64_t rows, size, inner;
-  bool vectors;  // inner is 1 and eight elements of every operand can be read together
-  int lanes;     // threads of a row: 1, 32 or 256
+  // Of losses: the class of each row, and that of rows that do not count; what the gradients are multiplied with and
+  // divided by (or null), in the type that is computed in.
+  const int64_t* targets;
+  int64_t ignored;
+  const void *gradient, *divisor;
+  bool gradient_of_each;
+  int piece;  // neighbours that a thread reads together: 1, or as many as are 16 bytes of the widest operand
+  int lanes;  // threads of a row: 1, 32 or 256
+  bool holds;  // a thread keeps its elements in registers
 };
-
-inline constexpr int64_t kRowVectorElements = 8;
-
-/// Threads that share one of `rows` rows of `size` elements side by side: a warp, or a block where rows are long, or
-/// few of them would not fill a device.
-constexpr int lanes_of_rows(int64_t rows, int64_t size) {
-  return size > 1024 || (rows < 132 * 8 && size > 256) ? 256 : 32;
-}
 
 using RowsLauncher = void (*)(const RowsCall& call);
 
@@ -46,7 +50,36 @@ extern const RowsLaunchers kSoftmaxBackwardRows, kLogSoftmaxBackwardRows;  // in
 extern const RowsLaunchers kLayerNormRows;          // in: x, weight, bias; numbers: mean, 1 / deviation
 extern const RowsLaunchers kLayerNormBackwardRows;  // in: gradient, x, weight; numbers: mean, 1 / deviation
 
-/// Chooses lanes and vectors, and launches. The call has everything else.
+/// What is made of the losses of rows, which are of the type that is computed in.
+struct LossTotal {
+  const void* losses;
+  const int64_t* targets;
+  int64_t rows, ignored;
+  char* loss;  // their sum, or its mean; null: not wanted
+  c10::ScalarType dtype;
+  bool mean;
+  void* count;  // of the targets that are not `ignored`, in the type that is computed in
+};
+void add_losses(const LossTotal& call, bool doubles);
+
+/// The gradients of layer normalisation, all at once: that of the input as kLayerNormBackwardRows, and sums over rows.
+struct LayerNormGradients {
+  RowsCall rows;
+  char* grad_weight;  // null: not wanted
+  char* grad_bias;
+  c10::ScalarType weight_dtype, bias_dtype;
+  void* parts;  // of each block: two numbers of each column, in the type that is computed in
+  int blocks;
+};
+inline constexpr int kLayerNormWarps = 4;  // of a block
+/// Completes a call that is ready for run_rows. Blocks that share the rows; 0 where no such kernel takes them.
+int prepare_layer_norm_gradients(RowsCall& rows);
+void layer_norm_gradients(const LayerNormGradients& call);
+
+extern const RowsLaunchers kCrossEntropyRows;          // in: x; numbers: loss, logarithm of the sum of exponentials
+extern const RowsLaunchers kCrossEntropyBackwardRows;  // in: x; numbers: that logarithm
+
+/// Chooses lanes and pieces, and launches. The call has everything else.
 void run_rows(const RowsLaunchers& launchers, RowsCall call);
 
 }  // namespace at::cuda

@@ -8,15 +8,19 @@ template <bool kLog>
 struct SoftmaxBackward {
   static constexpr bool kAnyInner = true;
 
-  template <class T, int kLanes>
-  static __device__ __forceinline__ void run(const Row<T, kLanes>& row) {
+  template <class R>
+  static __device__ __forceinline__ void run(const R& row) {
+    using T = typename R::Number;
+    const auto e = row.template elements<0, 1>();
     T own = 0;
-    row.template each<0, 1>([&](int64_t, const auto& x) {
+    row.each(e, [&](const auto& x, int n, int) {
 #pragma unroll
-      for (int i = 0; i < static_cast<int>(sizeof(x[0]) / sizeof(T)); ++i) own += kLog ? x[0][i] : x[0][i] * x[1][i];
+      for (int i = 0; i < kRowVector; ++i) {
+        if (i < n) own += kLog ? x[0][i] : x[0][i] * x[1][i];
+      }
     });
     const T all = row.sum(own);
-    row.template map<0, 1>([&](int64_t, const T* x) {
+    row.template map<>(e, [&](int64_t, const T* x) {
       if constexpr (kLog)
         return x[0] - ::exp(x[1]) * all;
       else

@@ -28,8 +28,9 @@ void run_scan(ScanLaunchers launchers, ScanCall& call, const Tensor& x, int64_t 
   call.inner = s.inner;
   if (launchers.one_by_one || s.size <= kShortRow || (s.inner > 1 && call.rows >= kManyColumns))
     return launchers.columns(call);
-  call.vectors = s.inner == 1 && s.size * item % vector == 0 &&
-                 reinterpret_cast<uintptr_t>(call.in) % static_cast<uintptr_t>(vector) == 0;
+  const auto places = reinterpret_cast<uintptr_t>(call.in) | reinterpret_cast<uintptr_t>(call.out);
+  call.vectors = s.inner == 1 && s.size * item % vector == 0 && places % static_cast<uintptr_t>(vector) == 0 &&
+                 reinterpret_cast<uintptr_t>(call.indices) % 16 == 0;
   const int64_t tiles = (s.size - 1) / kTile + 1;
   const int64_t wanted = std::clamp<int64_t>(std::min(int64_t{cuda::kMostBlocks} / call.rows, tiles / 4), 1, 1024);
   call.piece_length = ((tiles - 1) / wanted + 1) * kTile;

@@ -45,6 +45,40 @@ __device__ __forceinline__ void put_result(const ScanCall& call, int64_t at, int
   if constexpr (Op::kIndices) call.indices[at] = Op::index(state);
 }
 
+// kCount neighbours of type T, at a multiple of 16 bytes or of their own.
+template <class T, int kCount>
+KD_DEVICE void store_neighbours(T* to, const T (&values)[kCount]) {
+  constexpr int kTogether = sizeof(T) * kCount <= 16 ? kCount : static_cast<int>(16 / sizeof(T));
+  struct alignas(sizeof(T) * kTogether) Vector {
+    T v[kTogether];
+  };
+#pragma unroll
+  for (int i = 0; i < kCount; i += kTogether) {
+    Vector vector;
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) vector.v[k] = values[i + k];
+    c10::cuda::store_aligned(to + i, vector);
+  }
+}
+template <class Op, int kCount>
+__device__ __forceinline__ void put_results(const ScanCall& call, int64_t at, int64_t item,
+                                            const typename Op::State& before,
+                                            const typename Op::State (&states)[kCount]) {
+  visit_stored<typename Op::Compute>(call.dtype, [&](auto tag) {
+    using Stored = typename decltype(tag)::type;
+    Stored values[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) values[i] = convert<Stored>(Op::value(Op::join(before, states[i])));
+    store_neighbours(reinterpret_cast<Stored*>(call.out + at * item), values);
+  });
+  if constexpr (Op::kIndices) {
+    int64_t indices[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) indices[i] = Op::index(Op::join(before, states[i]));
+    store_neighbours(call.indices + at, indices);
+  }
+}
+
 // A row for each thread, neighbours in neighbouring threads.
 template <class Op>
 __global__ void __launch_bounds__(kScanThreads) scan_columns(const __grid_constant__ ScanCall call, int64_t item) {
@@ -119,6 +153,10 @@ __global__ void __launch_bounds__(kScanThreads) scan_rows(const __grid_constant_
       __syncthreads();
       if constexpr (kResults) {
         before = Op::join(before, in_warp);
+        if (call.vectors && left >= kScanItems) {
+          put_results<Op>(call, first + mine, item, before, states);
+          continue;
+        }
 #pragma unroll
         for (int i = 0; i < kScanItems; ++i) {
           if (i < left) put_result<Op>(call, first + (mine + i) * call.inner, item, Op::join(before, states[i]));

@@ -6,6 +6,7 @@
 #include "aten/core/tensor.h"
 #include "aten/cpu/support/visit_dtype.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/loss/kernels.h"
@@ -14,6 +15,7 @@
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/thread_state.h"
 
 namespace at::native {
 namespace {
@@ -300,6 +302,44 @@ Tensor smoothed_loss(const Tensor& self, const Tensor& target, const std::option
 
 }  // namespace
 
+namespace {
+
+// In what dtype a loss is given: autocast computes it in float32.
+ScalarType loss_dtype(const Tensor& self) {
+  const c10::ThreadState& thread = c10::thread_state();
+  const bool casts = thread.included.has(DispatchKey::AutocastCUDA) && !thread.excluded.has(DispatchKey::AutocastCUDA);
+  return casts && self.scalar_type() != ScalarType::Double ? ScalarType::Float : self.scalar_type();
+}
+
+// Whether a kernel of its own reads the logits, and the classes are theirs; what is wrong is left to the parts to say.
+bool fits_fused(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+  return self.is_cuda() && self.layout() == kStrided && self.dim() == 2 && self.numel() > 0 &&
+         isFloatingType(self.scalar_type()) && target.device() == self.device() && target.dim() == 1 &&
+         target.size(0) == self.size(0) && target.scalar_type() == ScalarType::Long &&
+         !(weight && weight->defined()) && reduction >= Reduction::None && reduction <= Reduction::Sum;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> fused_cross_entropy(const Tensor& self, const Tensor& target, int64_t reduction,
+                                                       int64_t ignore_index, ScalarType dtype) {
+  const Tensor x = at::to(self, dtype), logp = at::log_softmax(x, 1);
+  const Tensor loss = std::get<0>(at::nll_loss_forward(logp, target, std::nullopt, reduction, ignore_index));
+  const ScalarType wide = dtype == ScalarType::Double ? dtype : ScalarType::Float;
+  const Tensor count = at::sum(at::ne(target, Scalar(ignore_index)));
+  return {loss, at::logsumexp(at::to(x, wide), IntArrayRef(1)), at::to(count, wide)};
+}
+
+Tensor fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
+                                    int64_t reduction, int64_t ignore_index, const Tensor& logsumexp,
+                                    const Tensor& total_weight) {
+  const ScalarType dtype = logsumexp.scalar_type();
+  const Tensor logp = at::sub(at::to(self, dtype), at::unsqueeze(logsumexp, 1));
+  const Tensor grad =
+      at::nll_loss_backward(at::to(grad_output, dtype), logp, target, std::nullopt, reduction, ignore_index, total_weight);
+  return at::to(at::_log_softmax_backward_data(grad, logp, 1, dtype), self.scalar_type());
+}
+
 Tensor cross_entropy_loss(
     const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
     double label_smoothing) {
@@ -311,6 +351,8 @@ Tensor cross_entropy_loss(
     return probability_loss(self, target, weight, reduction, label_smoothing);
   }
   if (label_smoothing > 0) return smoothed_loss(self, target, weight, reduction, ignore_index, label_smoothing);
+  if (fits_fused(self, target, weight, reduction))
+    return std::get<0>(at::_fused_cross_entropy(self, target, reduction, ignore_index, loss_dtype(self)));
   return at::nll_loss_nd(at::log_softmax(self, self.dim() == 1 ? 0 : 1), target, weight, reduction, ignore_index);
 }
 

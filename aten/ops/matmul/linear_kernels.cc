@@ -111,4 +111,8 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor& self, const Ten
   return result;
 }
 
+std::tuple<Tensor, Tensor> fused_linear_parameters_backward(const Tensor& grad_output, const Tensor& input) {
+  return {at::mm(at::t(grad_output), input), at::sum(grad_output, IntArrayRef{0}, false, std::nullopt)};
+}
+
 }  // namespace at::native

@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 
 #include "tests/cuda_on_host/blas/state.h"
+#include "tests/cuda_on_host/runtime/own_time.h"
 
 namespace cublas_standin {
 namespace {
@@ -78,6 +79,7 @@ Descriptor* filled(Kind kind, const Attribute (&attributes)[kCount]) {
 }
 
 cublasStatus_t set(Kind kind, void* descriptor, int name, const void* value, size_t size, const char* call) {
+  const cuda_standin::OwnTime own_time;
   if (const cublasStatus_t status = enter(call); status != CUBLAS_STATUS_SUCCESS) return status;
   auto* d = const_cast<Descriptor*>(find_descriptor(descriptor, kind, call));
   if (d == nullptr || value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -88,6 +90,7 @@ cublasStatus_t set(Kind kind, void* descriptor, int name, const void* value, siz
 }
 
 cublasStatus_t get(Kind kind, void* descriptor, int name, void* value, size_t size, size_t* written, const char* call) {
+  const cuda_standin::OwnTime own_time;
   if (const cublasStatus_t status = enter(call); status != CUBLAS_STATUS_SUCCESS) return status;
   const Descriptor* d = find_descriptor(descriptor, kind, call);
   if (d == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -109,6 +112,7 @@ using cublas_standin::Kind;
 extern "C" {
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t compute, cudaDataType_t scale) {
+  const cuda_standin::OwnTime own_time;
   if (const cublasStatus_t status = cublas_standin::enter(__func__); status != CUBLAS_STATUS_SUCCESS) return status;
   if (made == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   Descriptor* d = cublas_standin::filled(Kind::kMatmul, cublas_standin::kMatmulAttributes);
@@ -128,6 +132,7 @@ cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType type, uint64_t rows,
                                           uint64_t columns, int64_t ld) {
+  const cuda_standin::OwnTime own_time;
   if (const cublasStatus_t status = cublas_standin::enter(__func__); status != CUBLAS_STATUS_SUCCESS) return status;
   if (made == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   Descriptor* d = cublas_standin::filled(Kind::kLayout, cublas_standin::kLayoutAttributes);
@@ -148,6 +153,7 @@ cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t d, cublas
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) {
+  const cuda_standin::OwnTime own_time;
   if (const cublasStatus_t status = cublas_standin::enter(__func__); status != CUBLAS_STATUS_SUCCESS) return status;
   if (made == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   *made = reinterpret_cast<cublasLtMatmulPreference_t>(

@@ -48,6 +48,17 @@ std::string wrong_memory(const Problem& p, const Pointers& x, bool with_c) {
   return "";
 }
 
+// What is read and written.
+size_t moved_bytes(const Problem& p, bool with_c) {
+  const auto of = [](const Matrix& m) {
+    return static_cast<size_t>(m.rows * m.columns) * bytes_of(m.type) *
+           static_cast<size_t>(m.batches > 1 && m.batch_stride == 0 ? 1 : m.batches);
+  };
+  size_t bytes = of(p.a) + of(p.b) + of(p.d) + (with_c ? of(p.c) : 0);
+  if (p.has_bias() || p.writes_bias()) bytes += static_cast<size_t>(p.bias_length()) * bytes_of(p.bias_type);
+  return p.has_aux() ? bytes + p.aux_bytes() : bytes;
+}
+
 // All of it where it is small, else both ends: a large one would cost more than the product.
 void overwrite(void* workspace, size_t bytes) {
   constexpr size_t kEnd = size_t{64} << 10;
@@ -86,7 +97,7 @@ cublasStatus_t execute(const char* call, const Problem& p, const Pointers& x, co
                                    reinterpret_cast<uintptr_t>(how.workspace) % 256 != 0)) {
     return refuse(call, "the workspace is no device memory at a multiple of 256 bytes");
   }
-  const cudaError_t status = cuda_standin::enqueue(stream, call, [p, x, factors, on_host, how] {
+  const auto work = [p, x, factors, on_host, how] {
     Pointers pointers = x;
     if (on_host) {
       pointers.alpha = factors[0].data();
@@ -94,7 +105,8 @@ cublasStatus_t execute(const char* call, const Problem& p, const Pointers& x, co
     }
     if (how.workspace_bytes != 0) overwrite(how.workspace, how.workspace_bytes);
     compute(p, pointers, how.in_result_type);
-  });
+  };
+  const cudaError_t status = cuda_standin::enqueue(stream, call, work, moved_bytes(p, reads_c(p, x)));
   return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 

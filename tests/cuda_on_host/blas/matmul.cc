@@ -11,6 +11,7 @@
 #include "tests/cuda_on_host/blas/elements.h"
 #include "tests/cuda_on_host/blas/execute.h"
 #include "tests/cuda_on_host/blas/problem.h"
+#include "tests/cuda_on_host/runtime/own_time.h"
 #include "tests/cuda_on_host/runtime/standin.h"
 
 namespace cublas_standin {
@@ -113,6 +114,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
   using namespace cublas_standin;
+  const cuda_standin::OwnTime own_time;
   if (const cublasStatus_t status = enter(__func__); status != CUBLAS_STATUS_SUCCESS) return status;
   if (find_handle(handle, __func__) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   const Descriptor* const wish = find_descriptor(preference, Kind::kPreference, __func__);
@@ -130,6 +132,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo, void* workspace,
                               size_t workspace_bytes, cudaStream_t stream) {
   using namespace cublas_standin;
+  const cuda_standin::OwnTime own_time;
   if (const cublasStatus_t status = enter(__func__); status != CUBLAS_STATUS_SUCCESS) return status;
   const Handle* const owner = find_handle(handle, __func__);
   if (owner == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;

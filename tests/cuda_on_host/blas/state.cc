@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "tests/cuda_on_host/runtime/own_time.h"
 #include "tests/cuda_on_host/runtime/standin.h"
 
 namespace cublas_standin {
@@ -23,6 +24,7 @@ State& state() {
 }
 
 cublasStatus_t destroy(const void* descriptor, Kind kind, const char* call) {
+  const cuda_standin::OwnTime own_time;
   if (descriptor == nullptr) return CUBLAS_STATUS_SUCCESS;
   if (find_descriptor(descriptor, kind, call) == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   const std::lock_guard lock(state().mutex);

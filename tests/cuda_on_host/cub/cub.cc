@@ -45,10 +45,13 @@ cudaError_t call(const char* name, void* scratch, size_t& scratch_bytes, int64_t
     const auto *begin = static_cast<const char*>(a.data), *other = static_cast<const char*>(scratch);
     if (begin < other + wanted && other < begin + a.bytes) report("an array overlaps the scratch memory");
   }
-  return cuda_standin::enqueue(stream, name, [=] {
+  uint64_t bytes = 0;
+  for (const Array& a : arrays) bytes += a.bytes;
+  const auto run = [=] {
     std::memset(scratch, 0xFF, wanted);
     work();
-  });
+  };
+  return cuda_standin::enqueue(stream, name, run, bytes);
 }
 
 template <class Key, class Value>

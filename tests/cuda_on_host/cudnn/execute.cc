@@ -38,7 +38,8 @@ size_t span_of(const Descriptor& tensor) {
 }
 
 // What is wrong with the pack for the graph, "" if nothing.
-std::string wrong_pack(const Descriptor& graph, const Descriptor& pack, std::map<int64_t, void*>& data) {
+std::string wrong_pack(const Descriptor& graph, const Descriptor& pack, std::map<int64_t, void*>& data,
+                       uint64_t& moved_bytes) {
   const auto ids = pack.list<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
   const auto pointers = pack.list<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   for (size_t i = 0; i < ids.size(); ++i) data[ids[i]] = pointers[i];
@@ -61,6 +62,7 @@ std::string wrong_pack(const Descriptor& graph, const Descriptor& pack, std::map
   }
   if (used.size() != data.size()) return "memory for a tensor that the graph has not";
   for (const auto& [id, a] : used) {
+    moved_bytes += a.bytes;
     for (const auto& [other, b] : used) {
       if (id != other && a.writes && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes)
         return "the result overlaps tensor " + std::to_string(other);
@@ -86,7 +88,8 @@ cudnnStatus_t execute(Handle& handle, Descriptor& plan, const Descriptor& pack) 
   if (device != handle.device) return misuse("the handle is another device's");
   const Busy handle_is_busy(handle.running, "one handle"), plan_is_busy(plan.running, "one plan");
   std::map<int64_t, void*> data;
-  if (const std::string why = wrong_pack(*plan.graph, pack, data); !why.empty()) return misuse(why);
+  uint64_t moved_bytes = 0;
+  if (const std::string why = wrong_pack(*plan.graph, pack, data, moved_bytes); !why.empty()) return misuse(why);
   void* const workspace = pack.get<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, nullptr);
   const auto bytes = static_cast<size_t>(plan.engine.workspace);
   if (bytes != 0 &&
@@ -98,10 +101,12 @@ cudnnStatus_t execute(Handle& handle, Descriptor& plan, const Descriptor& pack) 
   }
   const uint64_t run = count_execution(plan.engine.notes);
   const cudaError_t status = cuda_standin::enqueue(
-      handle.stream, "cudnnBackendExecute", [graph = plan.graph, engine = plan.engine, data, run, workspace, bytes] {
+      handle.stream, "cudnnBackendExecute",
+      [graph = plan.graph, engine = plan.engine, data, run, workspace, bytes] {
         if (bytes != 0) overwrite(workspace, bytes);
         compute(*graph, engine, data, run);
-      });
+      },
+      moved_bytes);
   return status == cudaSuccess ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 

@@ -34,6 +34,7 @@ struct Options {
   uint64_t seed = 0;
   bool protect =
       true;  // host code that touches device memory dies, with a message; costs about 0.1 us a touched page and wait
+  bool idle = false;  // work of streams is dropped: what a program's calls cost without it. Not within captures
   bool peer_access = true;  // cudaDeviceEnablePeerAccess may connect any two devices
   int64_t fail_call = -1;   // the call with this number, counted from 0 as calls() does, fails without effect
   cudaError_t fail_with = cudaErrorMemoryAllocation;
@@ -80,7 +81,7 @@ struct Executed {
   WorkKind kind = WorkKind::kMarker;
   int device = 0;
   cudaStream_t stream = nullptr;  // as it was named; null for the legacy default stream
-  uint64_t bytes = 0;             // copied or set
+  uint64_t bytes = 0;             // copied or set; of a library, read and written, where its stand-in says so
   bool in_graph = false;
 };
 /// What ran since reset() or clear_trace(), in its order, without markers. clear_trace() does not wait.
@@ -88,8 +89,9 @@ std::vector<Executed> trace();
 void clear_trace();
 
 /// For stand-ins of libraries: `work` runs on the stream in its turn, or becomes a node of the graph that is captured
-/// there. It may throw simt::KernelFault, and may not call CUDA. Counts as a call.
-cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work);
+/// there. It may throw simt::KernelFault, and may not call CUDA. `bytes` of memory are read and written, each operand's
+/// once. Counts as a call.
+cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work, uint64_t bytes = 0);
 
 /// Whether `bytes` from `pointer` on lie in memory that the current device's work may touch: its own, that of a peer
 /// with access, pinned and registered.

@@ -218,12 +218,12 @@ void clear_trace() {
   state().trace.clear();
 }
 
-cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work) {
+cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work, uint64_t bytes) {
   return api(name, [&] {
     Stream* found = find_stream(stream, name);
     if (!found) return cudaErrorInvalidResourceHandle;
-    return submit(*found, {.name = name, .kind = WorkKind::kLibrary, .run = std::move(work)}, nullptr,
-                  cudaGraphNodeTypeKernel);
+    return submit(*found, {.name = name, .kind = WorkKind::kLibrary, .bytes = bytes, .run = std::move(work)},
+                  nullptr, cudaGraphNodeTypeKernel);
   });
 }
 

@@ -19,6 +19,7 @@
 
 #include "tests/cuda_on_host/runtime/handles.h"
 #include "tests/cuda_on_host/runtime/observer.h"
+#include "tests/cuda_on_host/runtime/own_time.h"
 #include "tests/cuda_on_host/runtime/standin.h"
 
 namespace cuda_standin {
@@ -479,6 +480,7 @@ class Call {
 // A function of the toolkit: `body` says what it does where nothing keeps it from being done.
 template <class Body>
 cudaError_t api(const char* name, Body&& body, unsigned rules = kPlain) {
+  const OwnTime own_time;
   Call call(name, rules);
   if (call.status() != cudaSuccess) return call.status();
   return call.end(std::forward<Body>(body)());

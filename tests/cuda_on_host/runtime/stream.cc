@@ -184,6 +184,7 @@ cudaError_t submit(Stream& stream, Work work, uint64_t* id, cudaGraphNodeType ty
   work.stream = stream.name;
   work.observed.stream = stream.id;
   if (stream.capture) return add_node(stream, {.type = type, .work = std::move(work)});
+  if (state().options.idle) return cudaSuccess;
   if (cudaError_t status = check_legacy(stream)) return status;
   const uint64_t made = add_work(std::move(work), stream_dependencies(stream));
   if (id) *id = made;
