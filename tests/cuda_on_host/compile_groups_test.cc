@@ -340,25 +340,38 @@ TEST_F(CudaGroups, Rows) {
     EXPECT_EQ(expect_equal(*norm, on_cuda(Stack{x, at::randn({6, 5, 40}), w, at::randn({5, 40})})), 1u);
     EXPECT_EQ(expect_equal(*norm, on_cuda(Stack{turned, at::randn({6, 5, 1}), w, b})), 1u);
   }
+  // Rows that registers hold and that they do not, of many rows and of few.
+  for (const ScalarType dtype : {ScalarType::Float, ScalarType::Double}) {
+    for (const Sizes& sizes : {Sizes{1060, 260}, Sizes{2, 600}, Sizes{2, 1200}, Sizes{2, 8200}}) {
+      const Stack inputs = on_cuda(Stack{at::to(at::randn(sizes), dtype), at::to(at::randn({sizes.back()}), dtype)});
+      EXPECT_EQ(expect_equal(*softmax, inputs), 1u);
+    }
+  }
 }
 
 // Where the operator reads a row at an odd address it takes its elements in another order, and so does the group.
 TEST_F(CudaGroups, RowsAtOddAddresses) {
   const auto graph = parse(R"(graph f(%x: Tensor, %w: Tensor, %r: Tensor) {
-    %0: Tensor = aten::layer_norm(%x, [64], %w, None, 1e-05, True)
+    %0: Tensor = aten::layer_norm(%x, [264], %w, None, 1e-05, True)
     %1: Tensor = aten::add.Tensor(%0, %r, 1)
     return %1
   })");
-  const Stack inputs = on_cuda(Stack{at::randn({9, 64}), at::randn({64}), at::randn({9, 64})});
-  Fused fused(*graph, inputs);
-  ASSERT_EQ(fused.parts.size(), 1u);
-  fused.compile();
-  EXPECT_EQ(difference(one_by_one(*graph, inputs), fused.run(inputs)), "");
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Stack moved = inputs;
-    const at::Tensor& t = inputs[i].toTensor();
-    moved[i] = at::view(at::slice(on_cuda(at::randn({t.numel() + 1})), 0, 1, t.numel() + 1), t.sizes());
-    EXPECT_EQ(difference(one_by_one(*graph, moved), fused.run(moved)), "") << i;
+  for (const auto& [dtype, of_weight] : {std::pair{ScalarType::Float, ScalarType::Float},
+                                         std::pair{ScalarType::Half, ScalarType::Half},
+                                         std::pair{ScalarType::BFloat16, ScalarType::Float}}) {
+    const Stack inputs = on_cuda(Stack{at::to(at::randn({9, 264}), dtype), at::to(at::randn({264}), of_weight),
+                                       at::to(at::randn({9, 264}), dtype)});
+    Fused fused(*graph, inputs);
+    ASSERT_EQ(fused.parts.size(), 1u);
+    fused.compile();
+    EXPECT_EQ(difference(one_by_one(*graph, inputs), fused.run(inputs)), "");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Stack moved = inputs;
+      const at::Tensor& t = inputs[i].toTensor();
+      const at::Tensor longer = on_cuda(at::to(at::randn({t.numel() + 1}), t.scalar_type()));
+      moved[i] = at::view(at::slice(longer, 0, 1, t.numel() + 1), t.sizes());
+      EXPECT_EQ(difference(one_by_one(*graph, moved), fused.run(moved)), "") << dtype << " " << i;
+    }
   }
 }
 
@@ -375,7 +388,7 @@ TEST_F(CudaGroups, WhatIsNotTaken) {
   EXPECT_EQ(expect_equal(*graph, on_cuda(Stack{at::randn({4, 9})})), 2u);
 }
 
-// A chain goes once through memory, in vectors.
+// What a group reads and writes goes once through memory, in vectors.
 TEST_F(CudaGroups, Traffic) {
 #ifndef __clang__
   GTEST_SKIP() << "only Clang reports accesses";
@@ -384,15 +397,24 @@ TEST_F(CudaGroups, Traffic) {
   constexpr int64_t kElements = 1 << 15;
   struct Row {
     const char* name;
+    const char* program;
     ScalarType dtype;
     Sizes sizes;
     double asked;  // bytes in sectors of all requests, of the least
   };
-  for (const Row& row :
-       {Row{"floats", ScalarType::Float, {kElements}, 1.01}, Row{"halves", ScalarType::Half, {kElements}, 1.01},
-        Row{"rows of floats", ScalarType::Float, {kElements / 256, 256}, 1.7}}) {
-    const auto graph = parse(kGeluChain);
+  const char* const softmax = R"(graph f(%x: Tensor, %w: Tensor, %b: Tensor, %r: Tensor) {
+    %0: Tensor = aten::add.Tensor(%x, %r, 1)
+    %1: Tensor = aten::softmax.int(%0, -1, None)
+    return %1
+  })";
+  for (const Row& row : {Row{"floats", kGeluChain, ScalarType::Float, {kElements}, 1.01},
+                         Row{"halves", kGeluChain, ScalarType::Half, {kElements}, 1.01},
+                         Row{"rows of floats", kGeluChain, ScalarType::Float, {kElements / 256, 256}, 1.7},
+                         Row{"softmax", softmax, ScalarType::Float, {kElements / 256, 256}, 1.01},
+                         Row{"softmax of halves", softmax, ScalarType::Half, {kElements / 2048, 2048}, 1.01}}) {
+    const auto graph = parse(row.program);
     Stack inputs = chain(row.sizes, row.dtype);
+    if (row.program == softmax) inputs[1] = inputs[2] = on_cuda(at::empty({0}));  // not used
     Fused fused(*graph, inputs);
     fused.compile();
     c10::cuda::device_synchronize();
@@ -407,7 +429,7 @@ TEST_F(CudaGroups, Traffic) {
     const double asked = 32.0 * static_cast<double>(c.loads.sectors + c.stores.sectors) / least;
     const double bytes =
         static_cast<double>(c.loads.bytes + c.stores.bytes) / static_cast<double>(c.loads.requests + c.stores.requests);
-    std::printf("%-15s %.3f of the least bytes (%.3f asked for), %.1f bytes a request\n", row.name, moved, asked,
+    std::printf("%-18s %.3f of the least bytes (%.3f asked for), %.1f bytes a request\n", row.name, moved, asked,
                 bytes);
     EXPECT_EQ(c.launches, 1) << row.name;
     EXPECT_GE(moved, 0.99) << row.name;
