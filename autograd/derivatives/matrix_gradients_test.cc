@@ -169,6 +169,7 @@ TEST(MatrixGradients, AttentionOfThirds) {
     const List expected = torch::autograd::grad({attend(apart[0], apart[1], apart[2])}, apart, {grad});
     EXPECT_TRUE(at::allclose(joined, at::cat(expected, -1), 1e-12, 1e-12));
     EXPECT_EQ(joined.strides(), all.strides());
+    EXPECT_EQ(joined.is_view(), !held) << "whether nothing was copied";
     if (!held) continue;
     // What a hook keeps is not changed by what becomes of the whole.
     const Tensor kept = at::clone(seen, MemoryFormat::Contiguous);

@@ -102,7 +102,7 @@ Tensor diagonal_grad(const Tensor& grad, IntArrayRef sizes, int64_t offset, int6
 namespace {
 
 // What `parts` are the slices of along `dim`, where their memory is a contiguous tensor's and nobody else's; undefined
-// where it is not.
+// where it is not. Each is held by the caller's list, too.
 Tensor whole_of(const std::vector<Tensor>& parts, IntArrayRef sizes, int64_t dim) {
   if (GradMode::is_enabled() || parts.size() < 2 || !parts[0].has_storage()) return {};
   DimVector strides(sizes.size());
@@ -115,11 +115,15 @@ Tensor whole_of(const std::vector<Tensor>& parts, IntArrayRef sizes, int64_t dim
   for (const Tensor& part : parts) {
     const bool fits = part.layout() == kStrided && part.numel() > 0 && part.is_alias_of(parts[0]) &&
                       part.scalar_type() == parts[0].scalar_type() && part.strides() == IntArrayRef(strides) &&
-                      part.storage_offset() == offset && !part.requires_grad();
+                      part.storage_offset() == offset && !part.requires_grad() && part.use_count() == 2;
     if (!fits) return {};
     offset += part.size(dim) * strides[static_cast<size_t>(dim)];
   }
-  if (parts[0].storage().use_count() != parts.size()) return {};
+  // They may be views of a tensor that only they keep.
+  const c10::TensorImpl& first = *parts[0].unsafeGetTensorImpl();
+  const size_t holders = parts.size() + (first.is_view() ? 1 : 0);
+  if (first.storage().use_count() != holders) return {};
+  if (first.is_view() && first.base().use_count() != parts.size()) return {};
   return at::as_strided(parts[0], sizes, strides, parts[0].storage_offset());
 }
 
