@@ -21,7 +21,7 @@ using torch::Tensor;
 // such product's part has a ratio of its own, so that other proportions weigh the same ratios differently; attention's
 // scores are never in memory.
 struct Shape {
-  int64_t layers = 2, heads = 2, width = 64, batch = 2, time = 32, vocabulary = 256;
+  int64_t layers = 12, heads = 2, width = 64, batch = 8, time = 64, vocabulary = 4096;
   int64_t tokens() const { return batch * time; }
 };
 
