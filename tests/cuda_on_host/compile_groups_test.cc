@@ -205,6 +205,20 @@ TEST_F(CudaGroups, RandomOnes) {
   EXPECT_GT(parts, 24u);
 }
 
+// 10.98, which is 11 in bfloat16.
+TEST_F(CudaGroups, QuotientsOf16BitsByOneNumberAreNotRoundedFirst) {
+  const auto graph = parse(R"(graph f(%x: Tensor, %y: Tensor) {
+    %0: Tensor = aten::div.Tensor_mode(%x, %y, "trunc")
+    %1: Tensor = aten::neg(%0)
+    return %1
+  })");
+  for (const Sizes& sizes : {Sizes{}, Sizes{1}, Sizes{3}}) {
+    const Stack inputs = on_cuda(Stack{at::full({3}, -7.9375, ScalarType::BFloat16),
+                                       at::full(sizes, -0.72265625, ScalarType::BFloat16)});
+    EXPECT_EQ(expect_equal(*graph, inputs), 1u);
+  }
+}
+
 const char* const kGeluChain = R"(graph f(%x: Tensor, %w: Tensor, %b: Tensor, %r: Tensor) {
   %0: Tensor = aten::mul.Tensor(%x, %w)
   %1: Tensor = aten::add.Tensor(%0, %b, 1)
