@@ -44,8 +44,15 @@ _PRECOMPILED = [
     ("jit/frontend", _STANDARD),
 ] + [(folder, _OPERATORS) for folder in ["autograd", "compile", "export", "graph", "jit", "nn", "optim", "quantization", "stable"]]
 
-def _precompiled_headers(for_tests):
+# Who depends on all of the library includes <torch/torch.h>.
+_TORCH = [str(Label("//torch")), "//torch", "//torch:torch"]
+_ALL = (str(Label("//torch:program_headers")), str(Label("//torch:test_headers")))
+
+def _precompiled_headers(deps, for_tests):
     package = native.package_name()
+    is_test_library = not for_tests and (package == "tests" or package.startswith("tests/"))
+    if type(deps) == "list" and not is_test_library and [dep for dep in deps if dep in _TORCH]:
+        return _ALL[1 if for_tests else 0]
     names = _STANDARD
     for folder, entry in _PRECOMPILED:
         if package == folder or package.startswith(folder + "/"):
@@ -73,7 +80,7 @@ def kd_cc_library(name, copts = [], deps = [], precompiled = None, **kwargs):
     _cc_library(name = name, **dict(kwargs, **_library_options(copts, deps, precompiled and kwargs.get("srcs"))))
 
 def _library_options(copts, deps, precompiled):
-    headers = _precompiled_headers(for_tests = False)
+    headers = _precompiled_headers(deps, for_tests = False)
     if not precompiled or not headers:
         return dict(copts = _COPTS + copts, deps = deps)
     return dict(
@@ -90,9 +97,10 @@ def _library_options(copts, deps, precompiled):
 def _with_headers(target):
     return ["-include-pch", "$(execpath %s)" % target, "-Xclang", "-isysroot", "-Xclang", "."]
 
-def kd_cc_binary(name, copts = [], linkopts = [], **kwargs):
+def kd_cc_binary(name, copts = [], linkopts = [], deps = [], **kwargs):
     """A program of this project. Takes what cc_binary takes."""
-    _cc_binary(name = name, copts = _COPTS + copts, linkopts = ["-Wl,--gc-sections"] + linkopts, **kwargs)
+    options = _library_options(copts, deps, only_warnings(copts) and kwargs.get("srcs"))
+    _cc_binary(name = name, linkopts = ["-Wl,--gc-sections"] + linkopts, **dict(kwargs, **options))
 
 def kd_static_binary(name, target_compatible_with = [], **kwargs):
     """A program without shared libraries. Takes what cc_binary takes; left out of ASan and TSan builds, whose run-time parts are dynamic."""
@@ -133,7 +141,7 @@ def _test_options(copts, deps, optimized, precompiled):
     if optimized or [folder for folder in _OPTIMIZED_TESTS if package == folder or package.startswith(folder + "/")]:
         return _library_options(copts, deps, only_warnings(copts))
     if precompiled == None:
-        precompiled = _precompiled_headers(for_tests = True)
+        precompiled = _precompiled_headers(deps, for_tests = True)
     if not precompiled or not only_warnings(copts):
         return dict(copts = _COPTS + copts + _TEST_COPTS, deps = deps)
     return dict(
@@ -154,7 +162,7 @@ def kd_cc_test(name, copts = [], deps = [], linkstatic = True, optimized = False
       linkstatic: as cc_test's.
       optimized: compile the sources as a library's.
       precompiled: a kd_precompiled_headers target for tests, with headers that the sources include, "" where it matters what
-        else those bring; by default the folder's.
+        else those bring; by default that of <torch/torch.h> where `deps` name //torch, and else the folder's.
       **kwargs: as cc_test's.
     """
     options = _test_options(copts, deps + ["//third_party/googletest:gtest_main"], optimized, precompiled)
@@ -166,11 +174,10 @@ def kd_cc_test_library(name, copts = [], deps = [], optimized = False, precompil
 
 def kd_cc_benchmark(name, copts = [], deps = [], **kwargs):
     """A Google Benchmark program."""
-    _cc_binary(
+    kd_cc_binary(
         name = name,
         testonly = True,
-        copts = _COPTS + copts,
-        linkopts = ["-Wl,--gc-sections"],
+        copts = copts,
         deps = deps + ["//third_party/google_benchmark:benchmark_main"],
         **kwargs
     )

@@ -23,6 +23,7 @@
 #include "c10/core/grad_mode.h"
 #include "c10/core/stream_guard.h"
 #include "c10/util/exception.h"
+#include "c10/util/small_vector.h"
 
 namespace torch::autograd {
 namespace {
@@ -540,10 +541,17 @@ void Runner::run_one(Lane& lane) {
 void Runner::run_task_in_lane(uint32_t task) {
   std::vector<at::Tensor> outs;
   std::optional<c10::Stream> stream;
+  c10::SmallVector<c10::Stream, 4> elsewhere;
   {
     const std::lock_guard<std::mutex> lock(devices_->mutex);
     stream = stream_of(*s_.tasks[task].node);
+    for (const c10::Stream& callers : devices_->caller_streams) {
+      if (stream.has_value() && callers.device_type() == stream->device_type() && callers.device() != stream->device())
+        elsewhere.push_back(callers);
+    }
   }
+  // A node may read and write tensors of other devices than its own.
+  const c10::MultiStreamGuard as_caller_elsewhere(elsewhere);
   const c10::OptionalStreamGuard on_stream(stream);
   if (stream.has_value()) {
     const std::lock_guard<std::mutex> lock(devices_->mutex);
@@ -590,9 +598,13 @@ std::optional<c10::Stream> Runner::hand_over(const Node& from, const Node& to, c
     wait_for(*consumer, c10::impl::getDeviceGuardImpl(device.type())->getStream(device));
   }
   wait_for(*consumer, *producer);
-  if (on_device && device == consumer->device() && *producer != *consumer) {
+  if (!on_device) return consumer;
+  // A node of another device reads it on the caller's stream.
+  const c10::Stream reader = device == consumer->device() ? *consumer : callers_stream(device);
+  if (reader != *consumer) wait_for(reader, *producer);
+  if (reader != *producer) {
     const auto& storage = gradient.unsafeGetTensorImpl()->storage();
-    if (storage) c10::impl::getDeviceGuardImpl(device.type())->recordDataPtrOnStream(storage->data_ptr(), *consumer);
+    if (storage) c10::impl::getDeviceGuardImpl(device.type())->recordDataPtrOnStream(storage->data_ptr(), reader);
   }
   return consumer;
 }

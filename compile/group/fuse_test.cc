@@ -86,6 +86,33 @@ output operation 4
 )");
 }
 
+TEST(Fuse, QuotientsOf16BitsByOneNumberAreNotRoundedFirst) {
+  const auto operations = [](const std::string& divisor) {
+    const auto graph = parse(c10::str(R"(graph f(%x: Tensor<BFloat16, cpu, [4, 3], [3, 1]>, %y: Tensor<BFloat16, cpu, )",
+                                      divisor, R"(>) {
+      where s0 in [1, 3]
+      %0: Tensor = aten::div.Tensor_mode(%x, %y, "trunc")
+      %1: Tensor = aten::neg(%0)
+      return %1
+    })"));
+    graph::propagate_shapes(*graph);
+    const auto parts = fuse(*graph, {.min_nodes = 1});
+    const std::string text = print(parts.at(0).group);
+    return text.substr(text.find("operation 0"));
+  };
+  const char* const kCut =
+      "operation 0: trunc_divide(input 0, input 1), Float to BFloat16\n"
+      "operation 1: neg(operation 0), Float to BFloat16\noutput operation 1\n";
+  EXPECT_EQ(operations("[], []"), kCut);
+  EXPECT_EQ(operations("[1, 1], [1, 1]"), kCut);
+  EXPECT_EQ(operations("[4, 1], [1, 1]"),
+            "operation 0: div(input 0, input 1), Float to BFloat16\n"
+            "operation 1: trunc(operation 0), Float to BFloat16\n"
+            "operation 2: neg(operation 1), Float to BFloat16\noutput operation 2\n");
+  // Of an unknown number: left alone.
+  EXPECT_EQ(operations("[1, s0], [1, 1]").find("div"), std::string::npos);
+}
+
 // Not on another device, of unknown sizes, written, or with arguments with which the operator can fail.
 TEST(Fuse, LeavesAlone) {
   const auto count = [](const char* text) {

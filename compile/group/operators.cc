@@ -96,6 +96,15 @@ class Call {
     return number(i).toDouble();
   }
   bool floating() const { return isFloatingType(dtype); }
+  /// Whether the tensor has one element; nothing where that depends on sizes that are not known yet.
+  std::optional<bool> has_one_element(size_t i) {
+    bool is_known = true;
+    for (const graph::IntExpr& size : info(i).sizes) {
+      if (size.is_constant() && size.value() != 1) return false;
+      is_known = is_known && size.is_constant();
+    }
+    return is_known ? std::optional(true) : std::nullopt;
+  }
 
   // The dtype that the operands together have.
   ScalarType promoted(std::initializer_list<size_t> arguments) {
@@ -225,8 +234,10 @@ void div_mode(Call& c) {
   if (c.is_none(2)) return c.map(kDiv, {0, 1});
   const std::string mode = c.text(2);
   if (mode == "floor") return c.map_floating(kFloorDivide, {0, 1});
-  // 16-bit quotients of two tensors are rounded before they are cut.
-  if (c.is_tensor(1) && isReducedFloatingType(c.dtype)) {
+  // 16-bit quotients of two tensors are rounded before they are cut, those by one number are not.
+  const std::optional<bool> by_one = c.is_tensor(1) ? c.has_one_element(1) : true;
+  if (isReducedFloatingType(c.dtype) && by_one != true) {
+    c.failed = c.failed || !by_one.has_value();
     c.map_floating(kDiv, {0, 1});
     const Ref quotient{Ref::Kind::kOperation, static_cast<uint32_t>(c.out.operations.size() - 1)};
     return c.emit(kTrunc, c.dtype, c.dtype, {quotient});

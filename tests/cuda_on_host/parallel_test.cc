@@ -201,8 +201,7 @@ void train(Net net, const Tensor& x, int64_t batch, const std::function<Tensor(N
   }
 }
 
-// Off: where work is put off until it is waited for, some three runs of ten give other numbers, for a reason not known yet.
-TEST(CudaDataParallel, DISABLED_TrainsAsOneDeviceDoes) {
+TEST(CudaDataParallel, TrainsAsOneDeviceDoes) {
   for (const int devices : {2, 4}) {
     on_devices(devices, [&] {
       Net one;

@@ -28,7 +28,8 @@ void fail_launch(const std::string& what);  // of the executor
 namespace watch {
 namespace {
 
-bool g_active = false;
+// Other threads' code is not the kernel's, though it may be reported while one runs.
+thread_local bool g_active = false;
 
 // Time goes on by one whenever something orders accesses: those before have at most the time of that event.
 using Time = uint32_t;
