@@ -1,12 +1,10 @@
 #include "nn/utils/clip_grad.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
-#include "aten/ops/foreach/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -62,15 +60,9 @@ void clip_grads_with_norm_(const std::vector<at::Tensor>& parameters, double max
   if (total_norm.is_cpu()) return clip_grads_with_norm_(parameters, max_norm, at::item(total_norm).to<double>());
   c10::NoGradGuard no_grad;
   const at::Tensor scale = at::clamp_max(at::mul(at::reciprocal(at::add(total_norm, 1e-6)), max_norm), 1.0);
-  std::vector<at::Tensor> grads = gradients(parameters);
-  // A list has one device.
-  for (auto begin = grads.begin(); begin != grads.end();) {
-    const c10::Device device = begin->device();
-    const auto end = std::stable_partition(begin, grads.end(), [&](const at::Tensor& g) { return g.device() == device; });
-    const auto here = scale.options().device(device);
-    at::_foreach_mul_(std::vector<at::Tensor>(begin, end),
-                      device == scale.device() ? scale : at::to(scale, here, false, false, std::nullopt));
-    begin = end;
+  for (at::Tensor& g : gradients(parameters)) {
+    const auto here = scale.options().device(g.device());
+    at::mul_(g, g.device() == scale.device() ? scale : at::to(scale, here, false, false, std::nullopt));
   }
 }
 
