@@ -101,7 +101,7 @@ struct Moved {
   int64_t launches = 0, bytes = 0;
 };
 
-// Of kernels what no cache can save, of the libraries' calls their operands, of copies both sides.
+// Of kernels what no cache has, of the libraries' calls their operands, of copies both sides.
 std::map<std::string, Moved> moved_by(Step& step) {
   torch::cuda::synchronize();
   cuda_standin::clear_trace();
