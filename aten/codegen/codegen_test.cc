@@ -410,7 +410,7 @@ TEST(Emit, CompositeBesideCpu) {
   const std::string text = emit_operators(table);
   // One function for both is told as which it is called.
   EXPECT_TRUE(contains(emit_kernel_declarations(table),
-                       "std::vector<Tensor> f(TensorList self, bool on_cpu);\nvoid f_cpu_(TensorList self);\n"));
+                       "std::vector<Tensor> f(TensorList self, bool as_kernel);\nvoid f_cpu_(TensorList self);\n"));
   EXPECT_TRUE(contains(text, "f_any(TensorList self) {\n  return native::f(self, false);\n}"));
   EXPECT_TRUE(contains(text, "f_cpu(TensorList self) {\n  return native::f(self, true);\n}"));
   EXPECT_TRUE(

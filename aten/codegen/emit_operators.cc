@@ -39,7 +39,7 @@ std::string layout_declarations(const Variant& variant) {
 std::string declarations(const Variant& variant) {
   std::string text;
   std::string parameters = variant.signature.parameters();
-  if (variant.kernel_knows_key()) parameters += (parameters.empty() ? "" : ", ") + std::string("bool on_cpu");
+  if (variant.kernel_knows_key()) parameters += (parameters.empty() ? "" : ", ") + std::string("bool as_kernel");
   for (const Kernel& kernel : variant.kernels) {
     if (variant.kernel_knows_key() && kernel.key() == Kernel::COMPOSITE) continue;
     text += print("$result$ $kernel$($parameters$);\n",

@@ -9,6 +9,7 @@
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/pointwise/kernels.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/kernels.h"
@@ -39,27 +40,26 @@ QuantizerPtr of_symmetric_interval(ScalarType dtype) {
   return quantized::per_tensor(1.0 / 128, dtype == kQInt8 ? 0 : 128);
 }
 
-// f of the numbers. Integers of 32 bits show the last digit of a float: the C library's function gives them.
-template <class F>
-Tensor precisely(const char* op, const Tensor& self, QuantizerPtr to, float (*exact)(float), const F& f) {
+// f of the numbers. Integers of 32 bits show the last digit of a float: `exact` gives it.
+template <class Exact, class F>
+Tensor precisely(const char* op, const Tensor& self, QuantizerPtr to, const Exact& exact, const F& f) {
   quantized::uniform(op, self);
-  return on_each_number(op, self, std::move(to), [&](const Tensor& x) {
-    if (self.scalar_type() != kQInt32) return f(x);
-    if (!x.is_cpu()) return at::to(f(at::to(x, kDouble)), kFloat);
-    const Tensor result = at::contiguous(x);
-    float* const values = result.data_ptr<float>();
-    at::parallel_for(0, result.numel(), 1024, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) values[i] = exact(values[i]);
-    });
-    return result;
-  });
+  const bool shown = self.scalar_type() == kQInt32;
+  return on_each_number(op, self, std::move(to), [&](const Tensor& x) { return shown ? exact(x) : f(x); });
 }
 
-float logistic(float x) {
-  return 1 / (1 + std::exp(-x));
+// Steps in float, and exponentials that are rounded once: the C library's functions are made of them, and all devices
+// give the same.
+Tensor logistic(const Tensor& x) {
+  const Tensor e = at::to(at::exp(at::to(at::neg(x), kDouble)), kFloat);
+  return at::reciprocal(at::add(e, Scalar(1)));
 }
-float hyperbolic_tangent(float x) {
-  return std::tanh(x);
+Tensor hyperbolic_tangent(const Tensor& x) {
+  const Tensor size = at::abs(x), far = at::ge(size, Scalar(1));
+  const Tensor twice = at::mul(size, Scalar(2)), exponent = at::where(far, twice, at::neg(twice));
+  const Tensor e = at::to(at::expm1(at::to(exponent, kDouble)), kFloat), below = at::add(e, Scalar(2));
+  const Tensor outside = at::rsub(at::div(at::full_like(e, Scalar(2)), below), Scalar(1));
+  return at::copysign(at::where(far, outside, at::div(at::neg(e), below)), x);
 }
 
 // Between numbers, rounded to integers.
@@ -93,11 +93,11 @@ Tensor hardsigmoid_quantized(const Tensor& self) {
                         [](const Tensor& x) { return at::hardsigmoid(x); });
 }
 Tensor sigmoid_quantized(const Tensor& self) {
-  return precisely("sigmoid", self, of_unit_interval(self.scalar_type()), &logistic,
+  return precisely("sigmoid", self, of_unit_interval(self.scalar_type()), logistic,
                    [](const Tensor& x) { return at::sigmoid(x); });
 }
 Tensor tanh_quantized(const Tensor& self) {
-  return precisely("tanh", self, of_symmetric_interval(self.scalar_type()), &hyperbolic_tangent,
+  return precisely("tanh", self, of_symmetric_interval(self.scalar_type()), hyperbolic_tangent,
                    [](const Tensor& x) { return at::tanh(x); });
 }
 Tensor leaky_relu_quantized(const Tensor& self, const Scalar& negative_slope) {

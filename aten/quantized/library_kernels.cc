@@ -536,16 +536,6 @@ void implement_for_tensors(torch::Library& m) {
   m.impl("layer_norm", &layer_norm);
   m.impl("group_norm", &group_norm);
   m.impl("instance_norm", &instance_norm);
-}
-
-}  // namespace
-
-TORCH_LIBRARY_IMPL(quantized, QuantizedCUDA, m) {
-  implement_for_tensors(m);
-}
-
-TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
-  implement_for_tensors(m);
   m.impl("linear_prepack", &linear_prepack);
   m.impl("linear", &linear<Relu::kNo>);
   m.impl("linear_relu", &linear<Relu::kYes>);
@@ -566,7 +556,8 @@ TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
   m.impl("embedding_bag_prepack", &embedding_bag_prepack);
 }
 
-TORCH_LIBRARY_IMPL(quantized, CPU, m) {
+// What is made of the operators on numbers and bytes, of any device.
+void implement_for_numbers(torch::Library& m) {
   m.impl("linear_dynamic", &linear_dynamic<Relu::kNo>);
   m.impl("linear_relu_dynamic", &linear_dynamic<Relu::kYes>);
   m.impl("linear_with_input_q_dq_qweight_dq_output_fp32", &linear_q_dq<Relu::kNo>);
@@ -580,7 +571,6 @@ TORCH_LIBRARY_IMPL(quantized, CPU, m) {
   m.impl("linear_dynamic_fp16", &linear_dynamic_fp16<Relu::kNo>);
   m.impl("linear_relu_dynamic_fp16", &linear_dynamic_fp16<Relu::kYes>);
   m.impl("linear_dynamic_fp16_unpacked_weight", &linear_dynamic_fp16_unpacked_weight);
-  m.impl("int4mm_packed_weight_cpu", &int4mm_packed_weight_cpu);
   m.impl("max_pool2d", &max_pool2d_of_bytes);
   m.impl("embedding_byte", &embedding<8>);
   m.impl("embedding_4bit", &embedding<4>);
@@ -600,7 +590,8 @@ TORCH_LIBRARY_IMPL(quantized, CPU, m) {
   m.impl("embedding_bag_2bit_rowwise_offsets", &table_bags<2>);
 }
 
-TORCH_LIBRARY_IMPL(_quantized, QuantizedCPU, m) {
+// The older names of some of them.
+void implement_older_for_tensors(torch::Library& m) {
   m.impl("add", &add<Relu::kNo>);
   m.impl("conv2d_prepack", &conv_prepack<Conv2dPackedParams>);
   m.impl("conv3d_prepack", &conv_prepack<Conv3dPackedParams>);
@@ -616,16 +607,46 @@ TORCH_LIBRARY_IMPL(_quantized, QuantizedCPU, m) {
   m.impl("linear", &linear<Relu::kNo>);
   m.impl("linear_prepack", &linear_prepack);
 }
-
-TORCH_LIBRARY_IMPL(_quantized, CPU, m) {
+void implement_older_for_numbers(torch::Library& m) {
   m.impl("linear_dynamic", &linear_dynamic<Relu::kNo>);
   m.impl("linear_prepack_fp16", &linear_prepack_fp16);
   m.impl("wrapped_quantized_linear", &wrapped_quantized_linear);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(quantized, QuantizedCPU, m) {
+  implement_for_tensors(m);
+}
+TORCH_LIBRARY_IMPL(quantized, QuantizedCUDA, m) {
+  implement_for_tensors(m);
+}
+
+TORCH_LIBRARY_IMPL(quantized, CPU, m) {
+  implement_for_numbers(m);
+  m.impl("int4mm_packed_weight_cpu", &int4mm_packed_weight_cpu);
+}
+TORCH_LIBRARY_IMPL(quantized, CUDA, m) {
+  implement_for_numbers(m);
+}
+
+TORCH_LIBRARY_IMPL(_quantized, QuantizedCPU, m) {
+  implement_older_for_tensors(m);
+}
+TORCH_LIBRARY_IMPL(_quantized, QuantizedCUDA, m) {
+  implement_older_for_tensors(m);
+}
+
+TORCH_LIBRARY_IMPL(_quantized, CPU, m) {
+  implement_older_for_numbers(m);
   m.impl("wrapped_fbgemm_pack_gemm_matrix_fp16",
          [](const Tensor& weight) { return at::fbgemm_pack_gemm_matrix_fp16(weight); });
   m.impl("wrapped_fbgemm_linear_fp16_weight", [](const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t) {
     return at::fbgemm_linear_fp16_weight(x, weight, bias);
   });
+}
+TORCH_LIBRARY_IMPL(_quantized, CUDA, m) {
+  implement_older_for_numbers(m);
 }
 
 }  // namespace at::quantized

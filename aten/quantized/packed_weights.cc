@@ -8,12 +8,14 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/conv/kernels.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/quantized/ops.h"
 #include "aten/ops/rearrange/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/device_parts.h"
 #include "aten/quantized/quantized_parts.h"
 #include "aten/quantized/row_tables.h"
 #include "c10/util/safe_numerics.h"
@@ -42,21 +44,20 @@ void check_zero_point(const char* op, const char* name, int64_t zero_point, Scal
               ", ", range.most, "], but got ", zero_point);
 }
 
-// The parameters of a weight's channels, in order: one for all, or one each.
-std::vector<int32_t> zero_points_of(const char* op, const Quantizer& quantizer) {
-  const auto checked = [&](int64_t zero_point) {
-    check_zero_point(op, "zero points of the weight", zero_point, kQInt8);
-    return static_cast<int32_t>(zero_point);
-  };
-  if (quantizer.per_tensor()) return {checked(quantizer.zero_point)};
-  const Tensor all = native::dense(quantizer.zero_points, kLong);
-  std::vector<int32_t> result;
-  for (int64_t i = 0; i < all.numel(); ++i) result.push_back(checked(all.const_data_ptr<int64_t>()[i]));
-  return result;
+// The zero points of a weight's channels in order, one for all or one each, on the CPU.
+Tensor zero_points_of(const char* op, const Quantizer& quantizer) {
+  const Tensor all = quantizer.per_tensor() ? at::full({1}, Scalar(quantizer.zero_point), kLong)
+                                            : native::dense(at::to(quantizer.zero_points, Device(kCPU)), kLong);
+  for (int64_t i = 0; i < all.numel(); ++i) {
+    check_zero_point(op, "zero points of the weight", all.const_data_ptr<int64_t>()[i], kQInt8);
+  }
+  return at::to(all, kInt);
 }
-std::vector<float> floats_of(const Tensor& t) {
-  const Tensor all = native::dense(t, kFloat);
-  return std::vector<float>(all.data_ptr<float>(), all.data_ptr<float>() + all.numel());
+
+void check_device(const char* op, const Tensor& x, const Tensor& weight) {
+  TORCH_CHECK(x.device() == weight.device(), op,
+              ": Expected all tensors to be on the same device, but the input is on ", x.device(),
+              " and the weight on ", weight.device());
 }
 
 void check_input(const char* op, const Tensor& x) {
@@ -65,78 +66,146 @@ void check_input(const char* op, const Tensor& x) {
   check_zero_point(op, "a zero point of the input", quantizer.zero_point, kQUInt8);
 }
 
-// How sums of products become integers. PyTorch has two ways, which differ where a number lies between two integers.
-enum class Rounding {
-  kSums,     // a bias in units of the sums, one factor, and the zero point after rounding: its products with FBGEMM
-  kNumbers,  // numbers, to which the zero point is added before rounding: its convolutions with oneDNN
-};
-
 // PyTorch hands scales to oneDNN as their inverses, which are rounded to float, and gets them back so.
 float inverted_twice(double scale) {
   return 1 / static_cast<float>(1 / scale);
 }
 
-// What a result of `packed` is computed with, and arrays of that.
-struct Factors {
-  std::vector<float> before, factor;
-  matrix::IntegerResult result;
-};
-
-Factors to_integers(const char* op, const PackedWeight& packed, const Tensor& x, Rounding rounding, double scale,
-                    int64_t zero_point, bool relu, const Tensor& to) {
+// Integers of `scale` and `zero_point`; with `relu` none below the latter.
+ProductResult to_integers(const char* op, const PackedWeight& packed, const Tensor& x, ProductResult::To to,
+                          double scale, int64_t zero_point, bool relu) {
   const Range range = range_of(op, kQUInt8);
   check_zero_point(op, "an output_zero_point", zero_point, kQUInt8);
-  const Quantizer& quantizer = uniform(op, x);
-  const size_t channels = packed.scales().size();
-  Factors f;
-  f.result.to = matrix::IntegerResult::To::kIntegers;
-  f.result.data = to.data_ptr<uint8_t>();
-  f.result.least = static_cast<int32_t>(relu ? zero_point : range.least);
-  f.result.most = static_cast<int32_t>(range.most);
-  if (rounding == Rounding::kNumbers) {
-    f.result.factor = packed.scales().data();
-    f.result.after = packed.bias().data();
-    f.result.scale = inverted_twice(quantizer.scale);
-    f.result.inverse = 1 / inverted_twice(scale);
-    f.result.shift = static_cast<float>(zero_point);
-  } else {
-    f.before.resize(channels);
-    f.factor.resize(channels);
-    f.result.zero_point = static_cast<int32_t>(zero_point);
-    for (size_t c = 0; c < channels; ++c) {
-      const float step = static_cast<float>(quantizer.scale) * packed.scales()[c];
-      f.before[c] = packed.uniform() ? packed.bias()[c] : packed.bias()[c] / step;
-      f.factor[c] = step / static_cast<float>(scale);
-      if (packed.uniform()) f.result.unit = 1 / step;
-    }
-    f.result.before = f.before.data();
-    f.result.factor = f.factor.data();
-  }
-  return f;
+  const bool by_numbers = to == ProductResult::To::kIntegersByNumbers;
+  const auto rounded = [&](double s) { return by_numbers ? inverted_twice(s) : static_cast<float>(s); };
+  ProductResult result;
+  result.to = to;
+  result.uniform = packed.uniform();
+  result.input_scale = rounded(uniform(op, x).scale);
+  result.output_scale = rounded(scale);
+  result.zero_point = static_cast<int32_t>(zero_point);
+  result.least = static_cast<int32_t>(relu ? zero_point : range.least);
+  result.most = static_cast<int32_t>(range.most);
+  return result;
 }
+
+ProductResult to_numbers(const char* op, const PackedWeight& packed, const Tensor& x) {
+  ProductResult result;
+  result.uniform = packed.uniform();
+  result.input_scale = static_cast<float>(uniform(op, x).scale);
+  return result;
+}
+
+// `result` for CPU tensors, and the arrays that it needs.
+struct Factors {
+  Factors(const ProductResult& result, const Tensor& scales, const Tensor& biases, const Tensor& out) {
+    const auto channels = static_cast<size_t>(scales.numel());
+    const float *const scale = scales.const_data_ptr<float>(), *const bias = biases.const_data_ptr<float>();
+    to.data = out.mutable_data_ptr();
+    to.least = result.least;
+    to.most = result.most;
+    switch (result.to) {
+      case ProductResult::To::kNumbers:
+        to.to = matrix::IntegerResult::To::kNumbers;
+        factor.resize(channels);
+        for (size_t c = 0; c < channels; ++c) factor[c] = result.input_scale * scale[c];
+        to.factor = factor.data();
+        to.after = bias;
+        break;
+      case ProductResult::To::kIntegersByNumbers:
+        to.to = matrix::IntegerResult::To::kIntegers;
+        to.factor = scale;
+        to.after = bias;
+        to.scale = result.input_scale;
+        to.inverse = 1 / result.output_scale;
+        to.shift = static_cast<float>(result.zero_point);
+        break;
+      case ProductResult::To::kIntegersBySums:
+        to.to = matrix::IntegerResult::To::kIntegers;
+        to.zero_point = result.zero_point;
+        before.resize(channels);
+        factor.resize(channels);
+        for (size_t c = 0; c < channels; ++c) {
+          const SumFactors f = sum_factors(result, scale[c], bias[c]);
+          before[c] = f.before;
+          factor[c] = f.factor;
+          to.unit = f.unit;
+        }
+        to.before = before.data();
+        to.factor = factor.data();
+        break;
+    }
+  }
+
+  std::vector<float> before, factor;
+  matrix::IntegerResult to;
+};
 
 }  // namespace
 
+struct PackedWeight::Parts {
+  int64_t inputs, outputs;
+  std::unique_ptr<matrix::IntegerWeights> integers;  // of CPU tensors
+  device::ProductWeight weight;                      // of CUDA tensors; scales and bias of both
+};
+
 PackedWeight::PackedWeight(const char* op, const matrix::Convolution& shape, const Tensor& weight, int64_t axis,
-                           const Tensor& integers, const std::optional<Tensor>& bias) {
+                           const Tensor& integers, const std::optional<Tensor>& bias)
+    : parts_(std::make_unique<Parts>()) {
   const Quantizer& quantizer = impl_of(op, weight).quantizer();
-  const auto channels = static_cast<size_t>(shape.out_channels);
+  const int64_t channels = shape.out_channels;
+  const TensorOptions numbers = TensorOptions(weight.device()).dtype(kFloat);
   TORCH_CHECK(quantizer.per_tensor() || quantizer.axis == axis, op,
               ": expected a weight that is quantized along dimension ", axis, ", but it is ", quantizer.axis);
-  TORCH_CHECK(quantizer.per_tensor() || quantizer.scales.numel() == shape.out_channels, op,
-              ": expected a scale for each of ", shape.out_channels, " channels of the weight, but it has ",
-              quantizer.scales.numel());
+  TORCH_CHECK(quantizer.per_tensor() || quantizer.scales.numel() == channels, op, ": expected a scale for each of ",
+              channels, " channels of the weight, but it has ", quantizer.scales.numel());
   uniform_ = quantizer.per_tensor();
-  scales_ = uniform_ ? std::vector<float>(channels, static_cast<float>(quantizer.scale)) : floats_of(quantizer.scales);
-  bias_ = bias.has_value() ? floats_of(*bias) : std::vector<float>(channels);
-  std::vector<int32_t> zero_points = zero_points_of(op, quantizer);
-  symmetric_ = std::all_of(zero_points.begin(), zero_points.end(), [](int32_t zero) { return zero == 0; });
-  const Tensor own = native::dense(integers);
-  integers_ = std::make_unique<matrix::IntegerWeights>(
-      shape, std::shared_ptr<const int8_t>(own.data_ptr<int8_t>(), [own](const int8_t*) {}), std::move(zero_points));
+  const Tensor zero_points = zero_points_of(op, quantizer);
+  const int32_t* const zeros = zero_points.const_data_ptr<int32_t>();
+  symmetric_ = std::all_of(zeros, zeros + zero_points.numel(), [](int32_t zero) { return zero == 0; });
+  const Tensor scales = uniform_ ? at::full({channels}, Scalar(static_cast<float>(quantizer.scale)), numbers)
+                                 : at::clone(at::to(quantizer.scales, numbers), MemoryFormat::Contiguous);
+  const Tensor own_bias =
+      bias.has_value() ? at::clone(at::to(*bias, numbers), MemoryFormat::Contiguous) : at::zeros({channels}, numbers);
+  parts_->inputs = shape.in_channels;
+  parts_->outputs = channels;
+  if (weight.is_cpu()) {
+    const Tensor own = native::dense(integers);
+    parts_->weight.scales = scales;
+    parts_->weight.bias = own_bias;
+    parts_->integers = std::make_unique<matrix::IntegerWeights>(
+        shape, std::shared_ptr<const int8_t>(own.data_ptr<int8_t>(), [own](const int8_t*) {}),
+        std::vector<int32_t>(zeros, zeros + zero_points.numel()));
+    return;
+  }
+  const Tensor each = at::expand(zero_points, {channels});
+  parts_->weight = device::product_weight(integers, symmetric_ ? Tensor() : each, scales, own_bias);
 }
 
 PackedWeight::~PackedWeight() = default;
+
+void PackedWeight::convolve(const matrix::Convolution& c, const Tensor& input, int64_t zero_point,
+                            const ProductResult& result, const Tensor& out, const int64_t* spread) const {
+  if (parts_->integers == nullptr) {
+    return device::convolve(c, input, zero_point, parts_->weight, result, out, spread);
+  }
+  const Factors factors(result, parts_->weight.scales, parts_->weight.bias, out);
+  parts_->integers->convolve(c, input.const_data_ptr<uint8_t>(), static_cast<int32_t>(zero_point), factors.to, spread);
+}
+
+void PackedWeight::multiply(int64_t rows, const Tensor& input, int64_t zero_point, const ProductResult& result,
+                            const Tensor& out) const {
+  if (parts_->integers == nullptr) {
+    matrix::Convolution c;
+    c.dims = 1;
+    c.batch = rows;
+    c.in_channels = parts_->inputs;
+    c.out_channels = parts_->outputs;
+    return device::convolve(c, input, zero_point, parts_->weight, result, out, nullptr);
+  }
+  const Factors factors(result, parts_->weight.scales, parts_->weight.bias, out);
+  parts_->integers->multiply(rows, input.const_data_ptr<uint8_t>(), static_cast<int32_t>(zero_point), factors.to);
+}
 
 LinearPackedParams::LinearPackedParams(const Tensor& weight_, const std::optional<Tensor>& bias_) {
   const char* const op = weight_.is_quantized() ? "quantized::linear_prepack" : "quantized::linear_prepack_fp16";
@@ -179,41 +248,32 @@ Tensor LinearPackedParams::apply_to_numbers(const char* op, const Tensor& x, boo
 
 Tensor LinearPackedParams::bytes_of(const char* op, const Tensor& x) const {
   check_input(op, x);
+  check_device(op, x, weight);
   TORCH_CHECK(x.dim() >= 1, "The dimension of input should be larger than 0.");
   TORCH_CHECK(x.size(-1) == weight.size(1), op, ": expected an input of ", weight.size(1),
               " columns, as the weight has, but got ", x.size(-1));
   return native::dense(integers(op, x));
 }
 
-Tensor LinearPackedParams::apply(const char* op, const Tensor& x) const {
-  const PackedWeight& packed = integers_for(op);
+Tensor LinearPackedParams::multiply(const char* op, const Tensor& x, ScalarType dtype,
+                                    const ProductResult& result) const {
   const Tensor bytes = bytes_of(op, x);
   DimVector sizes(x.sizes().begin(), x.sizes().end());
   sizes.back() = weight.size(0);
-  const Tensor result = empty_contiguous(sizes, kFloat);
-  const Quantizer& quantizer = uniform(op, x);
-  std::vector<float> steps = packed.scales();
-  for (float& step : steps) step *= static_cast<float>(quantizer.scale);
-  matrix::IntegerResult to;
-  to.to = matrix::IntegerResult::To::kNumbers;
-  to.data = result.data_ptr<float>();
-  to.factor = steps.data();
-  to.after = packed.bias().data();
-  packed.integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
-                             bytes.data_ptr<uint8_t>(), static_cast<int32_t>(quantizer.zero_point), to);
-  return fresh(result);
+  const Tensor out = empty_contiguous(sizes, dtype, x.device());
+  packed_->multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)), bytes, uniform(op, x).zero_point,
+                    result, out);
+  return out;
+}
+
+Tensor LinearPackedParams::apply(const char* op, const Tensor& x) const {
+  return fresh(multiply(op, x, kFloat, to_numbers(op, integers_for(op), x)));
 }
 
 Tensor LinearPackedParams::apply(const char* op, const Tensor& x, double scale, int64_t zero_point, bool relu) const {
-  const PackedWeight& packed = integers_for(op);
-  const Tensor bytes = bytes_of(op, x);
-  DimVector sizes(x.sizes().begin(), x.sizes().end());
-  sizes.back() = weight.size(0);
-  const Tensor result = empty_contiguous(sizes, kByte);
-  const Factors to = to_integers(op, packed, x, Rounding::kSums, scale, zero_point, relu, result);
-  packed.integers().multiply(c10::multiply_integers(x.sizes().slice(0, x.sizes().size() - 1)),
-                             bytes.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to.result);
-  return fresh(make_quantized(result, per_tensor(scale, zero_point)));
+  const ProductResult result =
+      to_integers(op, integers_for(op), x, ProductResult::To::kIntegersBySums, scale, zero_point, relu);
+  return fresh(make_quantized(multiply(op, x, kByte, result), per_tensor(scale, zero_point)));
 }
 
 template <int Dims>
@@ -265,11 +325,11 @@ ConvPackedParams<Dims>::ConvPackedParams(const Tensor& weight_, const std::optio
   packed_.emplace(op, shape, weight, transposed ? 1 : 0, q, bias);
 }
 
-// `result_of` gives what becomes of the sums, in the memory of a tensor of `dtype`.
 template <int Dims>
-template <class F>
-Tensor ConvPackedParams<Dims>::convolve(const char* op, const Tensor& x, ScalarType dtype, const F& result_of) const {
+Tensor ConvPackedParams<Dims>::convolve(const char* op, const Tensor& x, ScalarType dtype,
+                                        const ProductResult& result) const {
   check_input(op, x);
+  check_device(op, x, weight);
   TORCH_CHECK(x.dim() == weight.dim(), op, ": expected an input of ", weight.dim(), " dimensions, but got ", x.dim());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
   TORCH_CHECK(x.size(1) == channels, op, ": Given groups=", groups, ", weight of size ", weight.sizes(),
@@ -287,7 +347,7 @@ Tensor ConvPackedParams<Dims>::convolve(const char* op, const Tensor& x, ScalarT
   }
   inner.push_back(1);
   sizes.push_back(spec.sizes[1]);
-  const Tensor input = native::dense(at::permute(bytes, inner)), result = empty_contiguous(sizes, dtype);
+  const Tensor input = native::dense(at::permute(bytes, inner)), out = empty_contiguous(sizes, dtype, x.device());
 
   matrix::Convolution c;
   int64_t spread[3] = {1, 1, 1};
@@ -307,11 +367,8 @@ Tensor ConvPackedParams<Dims>::convolve(const char* op, const Tensor& x, ScalarT
     c.padding[d] = transposed ? dilation[at] * (c.kernel[d] - 1) - padding[at] : padding[at];
     if (transposed) spread[d] = stride[at];
   }
-  result_of(result, [&](const matrix::IntegerResult& to) {
-    packed_->integers().convolve(c, input.data_ptr<uint8_t>(), static_cast<int32_t>(uniform(op, x).zero_point), to,
-                                 transposed ? spread : nullptr);
-  });
-  return fresh(at::permute(result, outer));
+  packed_->convolve(c, input, uniform(op, x).zero_point, result, out, transposed ? spread : nullptr);
+  return fresh(at::permute(out, outer));
 }
 
 template <int Dims>
@@ -320,26 +377,16 @@ Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x, double sca
   constexpr int64_t kMostGroups = 100;
   const bool padded_behind =
       std::any_of(output_padding.begin(), output_padding.end(), [](int64_t padding) { return padding != 0; });
-  const Rounding rounding =
-      packed_->symmetric() && groups <= kMostGroups && !padded_behind ? Rounding::kNumbers : Rounding::kSums;
-  const Tensor q = convolve(op, x, kByte, [&](const Tensor& result, const auto& run) {
-    run(to_integers(op, *packed_, x, rounding, scale, zero_point, relu, result).result);
-  });
+  const auto to = packed_->symmetric() && groups <= kMostGroups && !padded_behind
+                      ? ProductResult::To::kIntegersByNumbers
+                      : ProductResult::To::kIntegersBySums;
+  const Tensor q = convolve(op, x, kByte, to_integers(op, *packed_, x, to, scale, zero_point, relu));
   return fresh(make_quantized(q, per_tensor(scale, zero_point)));
 }
 
 template <int Dims>
 Tensor ConvPackedParams<Dims>::apply(const char* op, const Tensor& x) const {
-  return convolve(op, x, kFloat, [&](const Tensor& result, const auto& run) {
-    std::vector<float> steps = packed_->scales();
-    for (float& step : steps) step *= static_cast<float>(uniform(op, x).scale);
-    matrix::IntegerResult to;
-    to.to = matrix::IntegerResult::To::kNumbers;
-    to.data = result.template data_ptr<float>();
-    to.factor = steps.data();
-    to.after = packed_->bias().data();
-    run(to);
-  });
+  return convolve(op, x, kFloat, to_numbers(op, *packed_, x));
 }
 
 template struct ConvPackedParams<2>;

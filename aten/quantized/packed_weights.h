@@ -9,15 +9,16 @@
 
 #include "aten/core/custom_class.h"
 #include "aten/core/tensor.h"
+#include "aten/quantized/product_result.h"
 
 namespace at::matrix {
 struct Convolution;
-class IntegerWeights;
-}  // namespace at::matrix
+}
 
 namespace at::quantized {
 
-/// The integers of a weight for products, and what the channels of the result are multiplied with and shifted by.
+/// The integers of a weight for products, and the scale and bias of each channel of the result. All are on the weight's
+/// device.
 class PackedWeight {
  public:
   /// `weight` is [out_channels, in_channels / groups, kernel...] of `shape`; its channels may be quantized along
@@ -26,16 +27,21 @@ class PackedWeight {
                const Tensor& integers, const std::optional<Tensor>& bias);
   ~PackedWeight();
 
-  const matrix::IntegerWeights& integers() const { return *integers_; }
+  /// Writes the convolution of integers [batch, places..., in_channels], dense on the weight's device, to `out`, as
+  /// matrix::IntegerWeights does.
+  void convolve(const matrix::Convolution& c, const Tensor& input, int64_t zero_point, const ProductResult& result,
+                const Tensor& out, const int64_t* spread) const;
+  /// The same of rows and a window of one place.
+  void multiply(int64_t rows, const Tensor& input, int64_t zero_point, const ProductResult& result,
+                const Tensor& out) const;
+
   /// Whether all zero points are 0, and whether there is one scale for all channels.
   bool symmetric() const { return symmetric_; }
   bool uniform() const { return uniform_; }
-  const std::vector<float>& scales() const { return scales_; }
-  const std::vector<float>& bias() const { return bias_; }
 
  private:
-  std::unique_ptr<matrix::IntegerWeights> integers_;
-  std::vector<float> scales_, bias_;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
   bool symmetric_, uniform_;
 };
 
@@ -59,6 +65,7 @@ struct LinearPackedParams final : torch::CustomClassHolder {
  private:
   const PackedWeight& integers_for(const char* op) const;
   Tensor bytes_of(const char* op, const Tensor& x) const;
+  Tensor multiply(const char* op, const Tensor& x, ScalarType dtype, const ProductResult& result) const;
   std::optional<PackedWeight> packed_;
 };
 
@@ -83,8 +90,7 @@ struct ConvPackedParams final : torch::CustomClassHolder {
   bool transposed;
 
  private:
-  template <class F>
-  Tensor convolve(const char* op, const Tensor& x, ScalarType dtype, const F& result_of) const;
+  Tensor convolve(const char* op, const Tensor& x, ScalarType dtype, const ProductResult& result) const;
   std::optional<PackedWeight> packed_;
 };
 using Conv2dPackedParams = ConvPackedParams<2>;

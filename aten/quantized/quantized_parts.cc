@@ -71,7 +71,11 @@ Tensor without_gaps(const Tensor& t) {
 Range range_of(const char* op, ScalarType quantized) {
   if (quantized == kQUInt4x2) return {0, 15};
   if (quantized == kQUInt2x4) return {0, 3};
-  switch (integers_of(op, quantized)) {
+  return range_of_integers(integers_of(op, quantized));
+}
+
+Range range_of_integers(ScalarType integers) {
+  switch (integers) {
     case ScalarType::Byte:
       return {0, 255};
     case ScalarType::Char:

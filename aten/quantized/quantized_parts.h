@@ -19,8 +19,9 @@ namespace at::quantized {
 
 struct Combination;
 
-/// The least and the greatest integer of a quantized dtype.
+/// The least and the greatest integer of a quantized dtype, and of the dtype of whole integers, Byte, Char or Int.
 Range range_of(const char* op, ScalarType quantized);
+Range range_of_integers(ScalarType integers);
 
 QuantizerPtr per_tensor(double scale, int64_t zero_point);
 /// Checks them as quantize_per_channel does and keeps copies: doubles and int64, or floats where `zero_points` are; on

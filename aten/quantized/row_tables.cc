@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "aten/core/empty.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/dense/dense.h"
 #include "aten/ops/quantized/ops.h"
+#include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
+#include "aten/quantized/device_parts.h"
 #include "c10/parallel/parallel.h"
 #include "c10/util/half.h"
 
@@ -145,24 +148,33 @@ void add_row(const Layout& layout, const uint8_t* row, float weight, float* out)
   }
 }
 
-// Where the bags of `count` indices begin, and the end.
-std::vector<int64_t> bounds_of(const char* op, const Lookup& lookup) {
+// Whether bags are named by offsets, not by rows of indices.
+bool has_offsets(const char* op, const Lookup& lookup) {
   const bool given = lookup.offsets.has_value() && lookup.offsets->defined();
-  std::vector<int64_t> bounds;
   if (lookup.indices.dim() == 2) {
     TORCH_CHECK(!given, op,
                 ": input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
                 "length sequences.");
-    for (int64_t bag = 0; bag <= lookup.indices.size(0); ++bag) bounds.push_back(bag * lookup.indices.size(1));
-    return bounds;
+    return false;
   }
   TORCH_CHECK(lookup.indices.dim() == 1, op, ": expected indices of 1 or 2 dimensions, but got ", lookup.indices.dim());
   TORCH_CHECK(given, op, ": expects offsets to be set for 1D indices.");
   TORCH_CHECK(lookup.offsets->dim() == 1, op, ": expected offsets of 1 dimension, but got ", lookup.offsets->dim());
+  TORCH_CHECK(!lookup.last_offset || lookup.offsets->numel() > 0, op,
+              ": include_last_offset: expected at least one offset");
+  return true;
+}
+
+// Where the bags of `count` indices begin, and the end.
+std::vector<int64_t> bounds_of(const char* op, const Lookup& lookup) {
+  std::vector<int64_t> bounds;
+  if (!has_offsets(op, lookup)) {
+    for (int64_t bag = 0; bag <= lookup.indices.size(0); ++bag) bounds.push_back(bag * lookup.indices.size(1));
+    return bounds;
+  }
   const Tensor offsets = checked_indices(op, "offsets", *lookup.offsets);
   const int64_t count = lookup.indices.numel();
   bounds.assign(offsets.const_data_ptr<int64_t>(), offsets.const_data_ptr<int64_t>() + offsets.numel());
-  TORCH_CHECK(!lookup.last_offset || !bounds.empty(), op, ": include_last_offset: expected at least one offset");
   if (!lookup.last_offset) bounds.push_back(count);
   int64_t before = 0;
   for (size_t i = 0; i < bounds.size(); ++i) {
@@ -172,6 +184,32 @@ std::vector<int64_t> bounds_of(const char* op, const Lookup& lookup) {
     before = bounds[i];
   }
   return bounds;
+}
+
+void check_device(const char* op, const Tensor& table, const char* name, const Tensor& t) {
+  TORCH_CHECK(!t.defined() || t.device() == table.device(), op, ": Expected all tensors to be on the same device, but ",
+              name, " are on ", t.device(), " and the weight on ", table.device());
+}
+
+// Sums of rows of a CUDA tensor.
+Tensor sums_on_device(const char* op, const Tensor& table, int bits, int64_t columns, const Lookup& lookup,
+                      const Tensor& indices, const Tensor& weights, const Tensor& mapping) {
+  device::TableLookup on{.table = table, .bits = bits, .indices = indices, .weights = weights, .mapping = mapping};
+  int64_t bags = indices.size(0);
+  if (has_offsets(op, lookup)) {
+    on.offsets = checked_indices(op, "offsets", *lookup.offsets);
+    on.last_offset = lookup.last_offset;
+    bags = on.offsets.numel() - (on.last_offset ? 1 : 0);
+  } else {
+    on.bag = indices.size(1);
+  }
+  check_device(op, table, "indices", indices);
+  check_device(op, table, "offsets", on.offsets);
+  check_device(op, table, "per_sample_weights", weights);
+  check_device(op, table, "compressed_indices_mapping", mapping);
+  const Tensor result = empty_contiguous({bags, columns}, kFloat, table.device());
+  device::sums_of_rows(on, result);
+  return result;
 }
 
 }  // namespace
@@ -204,6 +242,15 @@ Tensor pack_rows(const char* op, const Tensor& weight, int bits, const RowRange&
       chosen.push_back(at::item(most).toFloat());
     }
   }
+  if (!weight.is_cpu()) {
+    if (!chosen.empty()) {
+      const Tensor ends = empty_contiguous({rows, 2}, kFloat);
+      std::copy(chosen.begin(), chosen.end(), ends.data_ptr<float>());
+      given = at::to(ends, weight.device());
+    }
+    const Tensor table = device::pack_rows(at::reshape(x, {rows, columns}), given, bits);
+    return fresh(at::reshape(table, with_last(weight, width)));
+  }
   const Tensor result = empty_contiguous(with_last(weight, width), kByte);
   const float* const numbers = x.const_data_ptr<float>();
   const float* const limits = given.defined()  ? given.const_data_ptr<float>()
@@ -229,7 +276,12 @@ Tensor pack_rows(const char* op, const Tensor& weight, int bits, const RowRange&
 Tensor unpack_rows(const char* op, const Tensor& table, int bits) {
   const Layout layout = layout_of(op, table, bits);
   TORCH_CHECK(bits == 8 || table.dim() == 2, op, ": expected a weight of 2 dimensions, but got ", table.dim());
-  const Tensor from = native::dense(table), result = empty_contiguous(with_last(table, layout.columns), kFloat);
+  const Tensor from = native::dense(table),
+               result = empty_contiguous(with_last(table, layout.columns), kFloat, table.device());
+  if (!table.is_cpu()) {
+    device::sums_of_rows({.table = from, .bits = bits}, result);
+    return fresh(result);
+  }
   const auto* const in = from.const_data_ptr<uint8_t>();
   auto* const out = result.data_ptr<float>();
   at::parallel_for(0, rows_in(from), grain_of(layout.columns), [&](int64_t begin, int64_t end) {
@@ -242,7 +294,9 @@ Tensor unpack_rows(const char* op, const Tensor& table, int bits) {
 Tensor pack_integers(const Tensor& integers, const Tensor& scales, const Tensor& zero_points, int bits) {
   const Layout layout(bits, integers.size(1));
   const Tensor q = native::dense(integers), scale = native::dense(scales, kFloat),
-               zero = native::dense(zero_points, kFloat), result = empty_contiguous({q.size(0), layout.width()}, kByte);
+               zero = native::dense(zero_points, kFloat);
+  if (!q.is_cpu()) return fresh(device::make_table(q, scale, at::mul(at::neg(zero), scale), bits));
+  const Tensor result = empty_contiguous({q.size(0), layout.width()}, kByte);
   const auto* const in = q.const_data_ptr<uint8_t>();
   auto* const out = result.data_ptr<uint8_t>();
   at::parallel_for(0, q.size(0), grain_of(layout.columns), [&](int64_t begin, int64_t end) {
@@ -257,6 +311,7 @@ Tensor pack_integers(const Tensor& integers, const Tensor& scales, const Tensor&
 }
 
 Tensor unpack_integers(const Tensor& table, int64_t columns, int bits) {
+  if (!table.is_cpu()) return fresh(device::table_integers(table, columns, bits));
   const Layout layout(bits, columns);
   const Tensor from = native::dense(table), result = empty_contiguous({table.size(0), columns}, kByte);
   for (int64_t r = 0; r < table.size(0); ++r) {
@@ -274,7 +329,12 @@ Tensor rows_of(const char* op, const Tensor& table, int bits, const Tensor& indi
   const Tensor from = native::dense(table), index = checked_indices(op, "indices", indices);
   DimVector sizes(indices.sizes().begin(), indices.sizes().end());
   sizes.push_back(layout.columns);
-  const Tensor result = empty_contiguous(sizes, kFloat);
+  const Tensor result = empty_contiguous(sizes, kFloat, table.device());
+  if (!table.is_cpu()) {
+    check_device(op, table, "indices", index);
+    device::sums_of_rows({.table = from, .bits = bits, .indices = index}, result);
+    return fresh(result);
+  }
   const int64_t* const at = index.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < index.numel(); ++i) check_index(op, at[i], i, table.size(0));
   const auto* const in = from.const_data_ptr<uint8_t>();
@@ -290,9 +350,7 @@ Tensor sums_of_rows(const char* op, const Tensor& table, int bits, const Lookup&
   check_matrix(op, table);
   const Layout layout = layout_of(op, table, bits);
   const Tensor from = native::dense(table), index = checked_indices(op, "indices", lookup.indices);
-  const std::vector<int64_t> bounds = bounds_of(op, lookup);
-  const int64_t count = index.numel(), bags = static_cast<int64_t>(bounds.size()) - 1;
-  const int64_t* const at = index.const_data_ptr<int64_t>();
+  const int64_t count = index.numel();
   Tensor weights, mapping;
   if (lookup.weights.has_value() && lookup.weights->defined()) {
     TORCH_CHECK(lookup.weights->is_floating_point(), op,
@@ -305,8 +363,12 @@ Tensor sums_of_rows(const char* op, const Tensor& table, int bits, const Lookup&
     TORCH_CHECK(lookup.mapping->scalar_type() == kInt, op,
                 ": expected compressed_indices_mapping of dtype Int, but got ", lookup.mapping->scalar_type());
     mapping = native::dense(*lookup.mapping);
-    if (mapping.numel() == 1 && *mapping.const_data_ptr<int32_t>() == 0) mapping = Tensor();
   }
+  if (!table.is_cpu()) return fresh(sums_on_device(op, from, bits, layout.columns, lookup, index, weights, mapping));
+  const std::vector<int64_t> bounds = bounds_of(op, lookup);
+  const int64_t bags = static_cast<int64_t>(bounds.size()) - 1;
+  const int64_t* const at = index.const_data_ptr<int64_t>();
+  if (mapping.defined() && mapping.numel() == 1 && *mapping.const_data_ptr<int32_t>() == 0) mapping = Tensor();
   // Rows, -1 for none.
   std::vector<int64_t> rows(at, at + count);
   for (int64_t i = 0; i < count; ++i) {

@@ -237,6 +237,20 @@ KD_PTX uint32_t cvt_rna_tf32(float x) {
 #endif
 }
 
+/// sum + the four products of bytes of `a` with signed bytes of `b`, wrapping.
+KD_PTX uint32_t dp4a_u32_s32(uint32_t a, uint32_t b, uint32_t sum) {
+#ifdef KD_CUDA_ON_HOST
+  for (int i = 0; i < 4; ++i) {
+    sum += static_cast<uint32_t>(static_cast<int32_t>(a >> (8 * i) & 255) * static_cast<int8_t>(b >> (8 * i) & 255));
+  }
+  return sum;
+#else
+  uint32_t result;
+  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+  return result;
+#endif
+}
+
 }  // namespace c10::cuda::ptx
 
 #endif

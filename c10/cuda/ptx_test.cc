@@ -248,5 +248,17 @@ TEST(Ptx, NumbersAreConverted) {
   });
 }
 
+TEST(Ptx, ProductsOfBytesAreAddedUp) {
+  testing::in_all_orders([] {
+    const std::vector<uint32_t> a = {0x01020304, 0xffffffff, 0xff000080, 0xffffffff, 0};
+    const std::vector<uint32_t> b = {0x01010101, 0x80808080, 0x7f00ff01, 0x7f7f7f7f, 0x80808080};
+    const std::vector<uint32_t> before = {5, 0, 0, 0x7fffffff, 7};
+    const OnDevice<uint32_t> on_a(a), on_b(b), sums(before);
+    add_products_of_bytes(static_cast<int>(a.size()), on_a.get(), on_b.get(), sums.get());
+    EXPECT_EQ(sums.values(),
+              (std::vector<uint32_t>{15, 0u - 4 * 255 * 128, 255 * 127 + 128, 0x7fffffffu + 4 * 255 * 127, 7}));
+  });
+}
+
 }  // namespace
 }  // namespace c10::cuda

@@ -67,6 +67,10 @@ __global__ void convert_kernel(const float* x, int n, uint32_t* halves, uint32_t
   powers[i] = ptx::ex2_approx(x[i]);
 }
 
+__global__ void add_bytes_kernel(const uint32_t* a, const uint32_t* b, uint32_t* sums) {
+  sums[threadIdx.x] = ptx::dp4a_u32_s32(a[threadIdx.x], b[threadIdx.x], sums[threadIdx.x]);
+}
+
 }  // namespace
 
 void load_matrices(int count, bool transposed, const uint16_t* matrices, uint32_t* words) {
@@ -90,6 +94,11 @@ void copy_to_shared(const float* from, unsigned bytes, float* to, float* words_t
 
 void convert_numbers(const float* x, int n, uint32_t* halves, uint32_t* bfloats, uint32_t* tf32, float* powers) {
   launch_or_throw("convert_numbers", convert_kernel, {.grid = 1, .block = 128}, x, n, halves, bfloats, tf32, powers);
+}
+
+void add_products_of_bytes(int n, const uint32_t* a, const uint32_t* b, uint32_t* sums) {
+  launch_or_throw("add_products_of_bytes", add_bytes_kernel, {.grid = 1, .block = static_cast<unsigned>(n)}, a, b,
+                  sums);
 }
 
 }  // namespace c10::cuda

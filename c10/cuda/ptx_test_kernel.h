@@ -19,4 +19,7 @@ void copy_to_shared(const float* from, unsigned bytes, float* to, float* words_t
 /// Of each of n numbers x[i] and x[i + 1]: both as halves, both as bfloat16, x[i] as TF32, and the bits of 2^x[i].
 void convert_numbers(const float* x, int n, uint32_t* halves, uint32_t* bfloats, uint32_t* tf32, float* powers);
 
+/// sums[i] += the products of the four bytes of a[i] with the four signed bytes of b[i].
+void add_products_of_bytes(int n, const uint32_t* a, const uint32_t* b, uint32_t* sums);
+
 }  // namespace c10::cuda

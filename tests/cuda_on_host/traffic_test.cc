@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "aten/core/reduction.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/attention/ops.h"
@@ -122,6 +123,32 @@ TEST_F(Traffic, Pointwise) {
       {"cast of bfloat16", [&] { at::copy_(out, b_out); }, 6 * kElements, 1, 1.05, 0.7},
       {"add of bfloat16 to float", [&] { at::add_out(out, a, b_out); }, 10 * kElements, 1, 1.05, 0.8},
   });
+}
+
+// The losses of elements, and the gradients of losses and of activations, in one launch.
+TEST_F(Traffic, Losses) {
+  const Tensor a = made({kElements}), b = made({kElements}), grad = made({kElements}), one = made({});
+  const auto none = at::Reduction::None, mean = at::Reduction::Mean;
+  check({
+      {"mse_loss", [&] { at::mse_loss(a, b, none); }, 12 * kElements, 1},
+      {"l1_loss", [&] { at::l1_loss(a, b, none); }, 12 * kElements, 1},
+      {"smooth_l1_loss", [&] { at::smooth_l1_loss(a, b, none); }, 12 * kElements, 1},
+      {"huber_loss", [&] { at::huber_loss(a, b, none); }, 12 * kElements, 1},
+      {"soft_margin_loss", [&] { at::soft_margin_loss(a, b, none); }, 12 * kElements, 1},
+      {"kl_div", [&] { at::kl_div(a, b, none); }, 12 * kElements, 1},
+      {"mse_loss_backward", [&] { at::mse_loss_backward(grad, a, b, none); }, 16 * kElements, 1},
+      {"smooth_l1_loss_backward", [&] { at::smooth_l1_loss_backward(grad, a, b, none, 1); }, 16 * kElements, 1},
+      {"huber_loss_backward", [&] { at::huber_loss_backward(grad, a, b, none, 1); }, 16 * kElements, 1},
+      {"elu_backward", [&] { at::elu_backward(grad, 1, 1, 1, false, a); }, 12 * kElements, 1},
+      {"leaky_relu_backward", [&] { at::leaky_relu_backward(grad, a, 0.1, false); }, 12 * kElements, 1},
+      {"hardswish_backward", [&] { at::hardswish_backward(grad, a); }, 12 * kElements, 1},
+      {"softplus_backward", [&] { at::softplus_backward(grad, a, 1, 20); }, 12 * kElements, 1},
+  });
+  for (const auto& loss : std::vector<std::function<void()>>{[&] { at::smooth_l1_loss(a, b, mean); },
+                                                             [&] { at::smooth_l1_loss_backward(one, a, b, mean, 1); },
+                                                             [&] { at::mse_loss(a, b, mean); }}) {
+    EXPECT_LE(counts_of(loss).launches, 3);  // a reduction of so many elements is two
+  }
 }
 
 TEST_F(Traffic, Reductions) {

@@ -40,7 +40,7 @@ for order in (0, 1):
     for x in points(0.01, 60, (1e-5, 0.99, 1, 1.01, 100, 600)):
         line("bessel_k%d" % order, (x,), besselk(order, x))
         line("bessel_k%de" % order, (x,), besselk(order, x) * exp(x))
-for x in points(-30, 30, (0, 1, 1.01, -10.99, -11.01, -100)):
+for x in points(-30, 30, (0, 1, 1.01, -10.99, -11.01, -100, -10001, -54321.5, -1e6, -3e9)):
     line("airy_ai", (x,), airyai(x))
 for x in points(-5, 40, (0, 19.99, 20.01, 1e4)):
     line("scaled_erfc", (x,), exp(x * x) * erfc(x))

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "aten/cpu/special/airy_far.h"
+
 namespace at::cpu::special {
 namespace {
 
@@ -302,6 +304,7 @@ double airy_oscillating(double x) {
 double airy_ai(double x) {
   if (std::isnan(x) || std::isinf(x)) return kNan;
   if (x > 108) return 0;
+  if (x <= -1e4) return airy_far_below(x);
   if (x > 1) {
     const Real a = x, zeta = 2 * a * std::sqrt(a) / 3;
     return static_cast<double>(std::sqrt(a / 3) / kPi * bessel_k_integral(1.0L / 3, zeta) * std::exp(-zeta));

@@ -244,7 +244,13 @@ TEST(SpecialFunctions, AtTheEdges) {
   EXPECT_TRUE(is_nan(bessel_i(0, -kInf, false)));
   EXPECT_TRUE(is_nan(bessel_j(0, kInf)));
   EXPECT_TRUE(is_nan(bessel_y(1, kInf)));
+  // The angle is known to 1e-31 of it.
+  EXPECT_NEAR(airy_ai(-1e10), 0.00017362064481528185105, 1e-19);
+  EXPECT_NEAR(airy_ai(-1e12), -0.00042921836070697696162, 1e-16);
+  EXPECT_NEAR(airy_ai(-1e14), -0.00017391172622874226802, 1e-13);
   EXPECT_TRUE(is_nan(airy_ai(kInf)));
+  EXPECT_TRUE(is_nan(airy_ai(-kInf)));
+  EXPECT_EQ(airy_ai(-1e201), 0);
   EXPECT_TRUE(is_nan(zeta(2, kInf)));
   EXPECT_EQ(bessel_i(0, kInf, true), 0);
   EXPECT_EQ(bessel_k(0, 0, false), kInf);

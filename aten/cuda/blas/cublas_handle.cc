@@ -6,10 +6,9 @@
 
 #include "aten/core/context.h"
 #include "aten/cuda/blas/blas.h"
-#include "aten/cuda/blas/handle_pool.h"
+#include "aten/cuda/handle_pool.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/exception.h"
-#include "c10/cuda/stream.h"
 #include "c10/memory/allocator.h"
 #include "c10/util/exception.h"
 
@@ -48,15 +47,12 @@ void* workspace_for(cublasHandle_t handle, cudaStream_t stream, size_t bytes) {
 }  // namespace
 
 cublasHandle_t getCurrentCUDABlasHandle() {
-  const c10::DeviceIndex device = c10::cuda::current_device();
-  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuBLAS: no more than ", C10_COMPILE_TIME_MAX_GPUS,
-              " devices are supported");
-  c10::cuda::SetTargetDevice();
-  const cublasHandle_t handle = handle_of_thread<cublasHandle_t, make_handle>(device);
-  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
-  check(cublasSetStream(handle, stream), "cublasSetStream");
-  const size_t bytes = getChosenWorkspaceSize();
-  check(cublasSetWorkspace(handle, workspace_for(handle, stream, bytes), bytes), "cublasSetWorkspace");
+  const auto set_stream = [](cublasHandle_t handle, cudaStream_t stream) {
+    check(cublasSetStream(handle, stream), "cublasSetStream");
+    const size_t bytes = getChosenWorkspaceSize();
+    check(cublasSetWorkspace(handle, workspace_for(handle, stream, bytes), bytes), "cublasSetWorkspace");
+  };
+  const cublasHandle_t handle = current_handle<cublasHandle_t, make_handle>("cuBLAS", set_stream);
   const bool fast = globalContext().allowTF32CuBLAS();
   check(cublasSetMathMode(handle, fast ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
   return handle;

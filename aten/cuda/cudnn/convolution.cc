@@ -6,25 +6,16 @@
 
 #include "aten/core/context.h"
 #include "aten/cuda/conv/epilogue_call.h"
+#include "aten/cuda/cudnn/data_type.h"
 #include "aten/cuda/cudnn/plan.h"
 #include "aten/ops/dense/dense.h"
 
 namespace at::cuda::cudnn {
 namespace {
 
+// Of floating numbers: integers are not convolved by cuDNN here.
 std::optional<cudnnDataType_t> type_of(ScalarType dtype) {
-  switch (dtype) {
-    case ScalarType::Float:
-      return CUDNN_DATA_FLOAT;
-    case ScalarType::Double:
-      return CUDNN_DATA_DOUBLE;
-    case ScalarType::Half:
-      return CUDNN_DATA_HALF;
-    case ScalarType::BFloat16:
-      return CUDNN_DATA_BFLOAT16;
-    default:
-      return std::nullopt;
-  }
+  return c10::isFloatingType(dtype) ? data_type_of(dtype) : std::nullopt;
 }
 
 int64_t alignment_of(const Tensor& t) {

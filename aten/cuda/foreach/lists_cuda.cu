@@ -1,4 +1,5 @@
 // Pointwise operators on lists of tensors.
+#include "aten/cuda/foreach/block_of_list.cuh"
 #include "aten/cuda/foreach/list_call.h"
 #include "aten/cuda/foreach/list_kernels.h"
 #include "aten/cuda/loops/arithmetic.cuh"
@@ -17,16 +18,9 @@ __global__ void __launch_bounds__(kThreadsPerBlock) list_tensors(const __grid_co
   struct alignas(16) Vector {
     Stored v[kLanes];
   };
-  int low = 0, high = call.tensors;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    if (call.first_block[middle] <= blockIdx.x)
-      low = middle;
-    else
-      high = middle;
-  }
-  const ListCall::Entry& entry = call.entries[low];
-  const int64_t begin = int64_t{blockIdx.x - call.first_block[low]} * kListChunk;
+  const int tensor = tensor_of_block(call.first_block, call.tensors, blockIdx.x);
+  const ListCall::Entry& entry = call.entries[tensor];
+  const int64_t begin = int64_t{blockIdx.x - call.first_block[tensor]} * kListChunk;
   const int n = static_cast<int>(entry.numel - begin < kListChunk ? entry.numel - begin : kListChunk);
   const T number = *reinterpret_cast<const T*>(entry.number), parameter = *reinterpret_cast<const T*>(entry.parameter);
   Stored* const out = static_cast<Stored*>(entry.out) + begin;

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "aten/cuda/convert.cuh"
+#include "aten/cuda/foreach/block_of_list.cuh"
 #include "aten/cuda/foreach/step_call.h"
 #include "c10/cuda/launch.h"
 #include "c10/cuda/stream.h"
@@ -133,16 +134,9 @@ __global__ void __launch_bounds__(kThreads) step_tensors(const __grid_constant__
     Stored v[kLanes];
   };
   if (number_of(call.options.found_inf) != 0) return;
-  int low = 0, high = call.tensors;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    if (call.first_block[middle] <= blockIdx.x)
-      low = middle;
-    else
-      high = middle;
-  }
-  const StepCall::Entry& entry = call.entries[low];
-  const int64_t begin = int64_t{blockIdx.x - call.first_block[low]} * kStepChunk;
+  const int tensor = tensor_of_block(call.first_block, call.tensors, blockIdx.x);
+  const StepCall::Entry& entry = call.entries[tensor];
+  const int64_t begin = int64_t{blockIdx.x - call.first_block[tensor]} * kStepChunk;
   const int n = static_cast<int>(entry.numel - begin < kStepChunk ? entry.numel - begin : kStepChunk);
   const Step<T> step(call.options, entry);
   const T scale = call.options.scaled ? static_cast<T>(number_of(call.options.grad_scale)) : T(1);

@@ -1,7 +1,5 @@
 // What kernels of quantized tensors do with elements, of CUDA tensors. Every step is one operator, so that each is
 // rounded as the CPU's loops round it.
-#include <limits>
-
 #include "aten/core/empty.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
@@ -13,6 +11,7 @@
 #include "aten/ops/upsample/ops.h"
 #include "aten/ops/view/ops.h"
 #include "aten/quantized/device_parts.h"
+#include "aten/quantized/quantized_parts.h"
 
 namespace at::quantized::device {
 namespace {
@@ -24,23 +23,10 @@ Tensor along_axis(const Tensor& parameters, ScalarType dtype, const Tensor& t, i
   return at::reshape(at::to(parameters, TensorOptions().device(t.device()).dtype(dtype)), shape);
 }
 
-struct Limits {
-  double least, most;
-};
-Limits limits_of(ScalarType dtype) {
-  switch (dtype) {
-    case ScalarType::Byte:
-      return {0, 255};
-    case ScalarType::Char:
-      return {-128, 127};
-    default:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-  }
-}
-
 // Whole numbers as integers within the limits; NaN gives the least.
 Tensor saturated(const Tensor& whole, ScalarType dtype) {
-  const auto [least, most] = limits_of(dtype);
+  const Range range = range_of_integers(dtype);
+  const auto least = static_cast<double>(range.least), most = static_cast<double>(range.most);
   // A float does not hold the limits of 32 bits.
   const Tensor wide = dtype == ScalarType::Int ? at::to(whole, ScalarType::Double) : whole;
   return at::to(at::clamp(at::nan_to_num(wide, least, most, least), Scalar(least), Scalar(most)), dtype);

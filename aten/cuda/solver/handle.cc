@@ -1,10 +1,8 @@
 #include "aten/cuda/solver/handle.h"
 
-#include "aten/cuda/blas/handle_pool.h"
-#include "c10/cuda/device.h"
+#include "aten/cuda/handle_pool.h"
 #include "c10/cuda/exception.h"
 #include "c10/cuda/registration.h"
-#include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
 namespace at::cuda {
@@ -57,13 +55,9 @@ cusolverDnParams_t make_params() {
 }  // namespace
 
 cusolverDnHandle_t getCurrentCUDASolverDnHandle() {
-  const c10::DeviceIndex device = c10::cuda::current_device();
-  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuSOLVER: no more than ", C10_COMPILE_TIME_MAX_GPUS,
-              " devices are supported");
-  c10::cuda::SetTargetDevice();
-  const cusolverDnHandle_t handle = handle_of_thread<cusolverDnHandle_t, make_handle>(device);
-  solver::check(cusolverDnSetStream(handle, c10::cuda::getCurrentCUDAStream()), "cusolverDnSetStream");
-  return handle;
+  return current_handle<cusolverDnHandle_t, make_handle>("cuSOLVER", [](auto handle, cudaStream_t stream) {
+    solver::check(cusolverDnSetStream(handle, stream), "cusolverDnSetStream");
+  });
 }
 
 namespace solver {

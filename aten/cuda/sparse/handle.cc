@@ -1,9 +1,7 @@
 #include "aten/cuda/sparse/handle.h"
 
-#include "aten/cuda/blas/handle_pool.h"
-#include "c10/cuda/device.h"
+#include "aten/cuda/handle_pool.h"
 #include "c10/cuda/exception.h"
-#include "c10/cuda/stream.h"
 #include "c10/util/exception.h"
 
 namespace at::cuda {
@@ -18,13 +16,9 @@ cusparseHandle_t make_handle() {
 }  // namespace
 
 cusparseHandle_t getCurrentCUDASparseHandle() {
-  const c10::DeviceIndex device = c10::cuda::current_device();
-  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, "cuSPARSE: no more than ", C10_COMPILE_TIME_MAX_GPUS,
-              " devices are supported");
-  c10::cuda::SetTargetDevice();
-  const cusparseHandle_t handle = handle_of_thread<cusparseHandle_t, make_handle>(device);
-  sparse::check(cusparseSetStream(handle, c10::cuda::getCurrentCUDAStream()), "cusparseSetStream");
-  return handle;
+  return current_handle<cusparseHandle_t, make_handle>("cuSPARSE", [](auto handle, cudaStream_t stream) {
+    sparse::check(cusparseSetStream(handle, stream), "cusparseSetStream");
+  });
 }
 
 namespace sparse {

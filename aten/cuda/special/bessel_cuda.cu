@@ -1,4 +1,5 @@
 // Bessel's and Airy's functions.
+#include "aten/cpu/special/airy_far.h"
 #include "aten/cuda/special/wide.cuh"
 
 namespace at::cuda::special {
@@ -21,25 +22,16 @@ AT_ON_WIDE_LONG double airy_ai(double x);
 
 #include "aten/cpu/special/airy.inc"
 
-// Beyond the formulas: Abramowitz and Stegun 10.4.59 and 10.4.60.
+// Beyond the formulas: far below 0, and Abramowitz and Stegun 10.4.59.
 AT_ON_WIDE_LONG double airy_ai(double x) {
   if (is_nan(x) || is_infinite(x)) return not_a_number();
-  if (x > 108 || x < -1e200) return 0;
-  const double a = ::fabs(x);
-  const Twin root = sqrt(Twin(a)), zeta = Twin(a) * root * Twin(fit::kTwoThirdsTwin),
+  if (x > 108) return 0;
+  if (x < 0) return cpu::special::airy_far_below(x);
+  const Twin root = sqrt(Twin(x)), zeta = Twin(x) * root * Twin(fit::kTwoThirdsTwin),
              scale = sqrt(root * Twin(fit::kPiTwin));
   const double z = zeta.h.v;
-  if (x > 0)
-    return times_exp(Twin(0.5 * (1 - 5 / (72 * z) + 385 / (10368 * z * z) - 85085 / (2239488 * z * z * z))) / scale,
-                     -zeta);
-  // Of zeta, which is a sum, and pi / 4.
-  double s, c, more_s, more_c;
-  ::sincos(z, &s, &c);
-  ::sincos(zeta.l.v, &more_s, &more_c);
-  const double turned_s = s * more_c + c * more_s, turned_c = c * more_c - s * more_s;
-  const double sine = (turned_s + turned_c) * 0.70710678118654752440,
-               cosine = (turned_c - turned_s) * 0.70710678118654752440;
-  return (sine * (1 - 385 / (10368 * z * z)) - cosine * (5 / (72 * z))) / scale.sum().v;
+  return times_exp(Twin(0.5 * (1 - 5 / (72 * z) + 385 / (10368 * z * z) - 85085 / (2239488 * z * z * z))) / scale,
+                   -zeta);
 }
 
 }  // namespace

@@ -32,20 +32,20 @@ Tensor times(const Tensor& a, double factor) {
   return at::mul(a, Scalar(factor));
 }
 
-Tensor in_one_pass(bool on_cpu, const char* name, const cpu::ElementOp& op, const Tensor& grad, const Tensor& self,
+Tensor in_one_pass(bool as_kernel, const char* name, const cpu::ElementOp& op, const Tensor& grad, const Tensor& self,
                    std::initializer_list<Scalar> numbers) {
-  return on_cpu ? one_pass(name, op, self, {grad, self}, numbers) : Tensor();
+  return as_kernel ? one_pass(name, op, self, {grad, self}, numbers) : Tensor();
 }
 
 }  // namespace
 
 Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
-                    bool is_result, const Tensor& self_or_result, bool on_cpu) {
+                    bool is_result, const Tensor& self_or_result, bool as_kernel) {
   const double slope = alpha.toDouble() * scale.toDouble(), inner = input_scale.toDouble();
   TORCH_CHECK(!is_result || alpha.toDouble() >= 0,
               "In-place elu backward calculation is triggered with a negative slope which is not supported.");
   const Tensor fused =
-      in_one_pass(on_cpu, "elu_backward", is_result ? cpu::loops::elu_result_backward : cpu::loops::elu_backward,
+      in_one_pass(as_kernel, "elu_backward", is_result ? cpu::loops::elu_result_backward : cpu::loops::elu_backward,
                   grad_output, self_or_result, {scale, is_result ? inner : inner * slope, is_result ? slope : inner});
   if (fused.defined()) return fused;
   const auto below = [&] {
@@ -70,19 +70,19 @@ Tensor hardsigmoid_backward(const Tensor& grad_output, const Tensor& self) {
 Tensor hardtanh_backward(const Tensor& grad_output, const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
   return or_zero(both(at::gt(self, min_val), at::lt(self, max_val)), grad_output);
 }
-Tensor hardswish_backward(const Tensor& grad_output, const Tensor& self, bool on_cpu) {
-  const Tensor fused = in_one_pass(on_cpu, "hardswish_backward", cpu::loops::hardswish_backward, grad_output, self, {});
+Tensor hardswish_backward(const Tensor& grad_output, const Tensor& self, bool as_kernel) {
+  const Tensor fused = in_one_pass(as_kernel, "hardswish_backward", cpu::loops::hardswish_backward, grad_output, self, {});
   if (fused.defined()) return fused;
   const Tensor inside = at::mul(grad_output, at::add(times(self, 1.0 / 3), Scalar(0.5)));
   return at::where(at::le(self, Scalar(-3)), Scalar(0), at::where(at::lt(self, Scalar(3)), inside, grad_output));
 }
 
 Tensor leaky_relu_backward(const Tensor& grad_output, const Tensor& self, const Scalar& negative_slope,
-                           bool self_is_result, bool on_cpu) {
+                           bool self_is_result, bool as_kernel) {
   TORCH_CHECK(!self_is_result || negative_slope.toDouble() >= 0,
               "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
   const Tensor fused =
-      in_one_pass(on_cpu, "leaky_relu_backward", cpu::loops::leaky_relu_backward, grad_output, self, {negative_slope});
+      in_one_pass(as_kernel, "leaky_relu_backward", cpu::loops::leaky_relu_backward, grad_output, self, {negative_slope});
   if (fused.defined()) return fused;
   return at::where(at::gt(self, Scalar(0)), grad_output, at::mul(grad_output, negative_slope));
 }
@@ -121,9 +121,9 @@ Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const
   return at::mul(grad_output, at::sigmoid(at::neg(self)));
 }
 Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold,
-                         bool on_cpu) {
+                         bool as_kernel) {
   const Tensor fused =
-      in_one_pass(on_cpu, "softplus_backward", cpu::loops::softplus_backward, grad_output, self, {beta, threshold});
+      in_one_pass(as_kernel, "softplus_backward", cpu::loops::softplus_backward, grad_output, self, {beta, threshold});
   if (fused.defined()) return fused;
   const Tensor scaled = at::mul(self, beta);
   return at::where(at::gt(scaled, threshold), grad_output, at::mul(grad_output, at::sigmoid(scaled)));

@@ -79,7 +79,7 @@ std::optional<double> sum_of_losses(const cpu::ElementOp& op, const Tensor& self
                                     int64_t reduction, const void* params = nullptr) {
   const ScalarType dtype = self.scalar_type();
   if ((reduction != Reduction::Mean && reduction != Reduction::Sum) || target.scalar_type() != dtype ||
-      self.sizes() != target.sizes() || !is_dense(self) || !is_dense(target)) {
+      self.sizes() != target.sizes() || !self.is_cpu() || !target.is_cpu() || !is_dense(self) || !is_dense(target)) {
     return std::nullopt;
   }
   if (dtype == ScalarType::Float) return sum_of<float>(cpu::find_loop(op, dtype), params, self, target);
@@ -91,7 +91,10 @@ std::optional<double> sum_of_losses(const cpu::ElementOp& op, const Tensor& self
 Tensor losses(const cpu::ElementOp& op, const Tensor& self, const Tensor& target, int64_t reduction,
               std::initializer_list<Scalar> numbers = {}) {
   if (!are_alike(self, target) || self.sizes() != target.sizes()) return {};
-  if (reduction == Reduction::None) return one_pass("loss", op, self, {self, target}, numbers);
+  if (reduction == Reduction::None || !self.is_cpu()) {
+    const Tensor loss = one_pass("loss", op, self, {self, target}, numbers);
+    return loss.defined() ? reduced(loss, reduction) : loss;
+  }
   const pointwise::Params params(cpu::compute_type(self.scalar_type()), numbers);
   const std::optional<double> sum = sum_of_losses(op, self, target, reduction, params.get());
   return sum ? reduced(*sum, self, reduction) : Tensor();
@@ -126,14 +129,14 @@ Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return reduced(at::mul(difference, difference), reduction);
 }
 
-Tensor mse_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
-  const std::optional<double> sum = sum_of_losses(cpu::loops::squared_difference, self, target, reduction);
-  return sum ? reduced(*sum, self, reduction) : native::mse_loss(self, target, reduction);
+Tensor mse_loss_kernel(const Tensor& self, const Tensor& target, int64_t reduction) {
+  const Tensor loss = losses(cpu::loops::squared_difference, self, target, reduction);
+  return loss.defined() ? loss : native::mse_loss(self, target, reduction);
 }
 
 Tensor mse_loss_backward(
-    const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, bool on_cpu) {
-  if (on_cpu) {
+    const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, bool as_kernel) {
+  if (as_kernel) {
     const double slope = reduction == Reduction::Mean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
     const Tensor fused = one_pass("mse_loss_backward", cpu::loops::clamped_difference, self,
                                   {grad_output, self, target}, {std::numeric_limits<double>::infinity(), 0.0, slope});
@@ -148,7 +151,7 @@ Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return reduced(at::abs(at::sub(self, target)), reduction);
 }
 
-Tensor l1_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
+Tensor l1_loss_kernel(const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor loss = losses(cpu::loops::absolute_difference, self, target, reduction);
   return loss.defined() ? loss : native::l1_loss(self, target, reduction);
 }
@@ -164,7 +167,7 @@ Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reductio
   return reduced(loss, reduction);
 }
 
-Tensor smooth_l1_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
+Tensor smooth_l1_loss_kernel(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   if (!(beta > 0)) return native::smooth_l1_loss(self, target, reduction, beta);
   const Tensor loss = losses(cpu::loops::smooth_l1, self, target, reduction, {beta, 0.5 / beta, 0.5 * beta});
   return loss.defined() ? loss : native::smooth_l1_loss(self, target, reduction, beta);
@@ -180,8 +183,8 @@ Tensor clamped_slope(const Tensor& grad_output, const Tensor& self, const Tensor
                                  at::where(at::lt(d, Scalar(-bound)), Scalar(-outer), at::mul(d, Scalar(inner))));
   return at::mul(grad_output, at::to(slope, d.scalar_type()));
 }
-Tensor clamped_slope_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound,
-                         double outer, double inner) {
+Tensor fused_slope(const Tensor& grad_output, const Tensor& self, const Tensor& target, double bound, double outer,
+                   double inner) {
   const Tensor fused = one_pass("loss_backward", cpu::loops::clamped_difference, self, {grad_output, self, target},
                                 {bound, outer, inner});
   return fused.defined() ? fused : clamped_slope(grad_output, self, target, bound, outer, inner);
@@ -196,18 +199,18 @@ double share(const Tensor& self, const Tensor& target, int64_t reduction) {
 
 }  // namespace
 
-Tensor smooth_l1_loss_backward(
-    const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double beta, bool on_cpu) {
+Tensor smooth_l1_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
+                               double beta, bool as_kernel) {
   check_real("smooth_l1_backward_cpu_out", self, target);
   const double outer = share(self, target, reduction);
-  return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, beta, outer,
-                                                      beta > 0 ? outer / beta : 0.0);
+  return (as_kernel ? fused_slope : clamped_slope)(grad_output, self, target, beta, outer,
+                                                   beta > 0 ? outer / beta : 0.0);
 }
-Tensor huber_loss_backward(
-    const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction, double delta, bool on_cpu) {
+Tensor huber_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
+                           double delta, bool as_kernel) {
   check_real("huber_backward_cpu_out", self, target);
   const double inner = share(self, target, reduction);
-  return (on_cpu ? clamped_slope_cpu : clamped_slope)(grad_output, self, target, delta, inner * delta, inner);
+  return (as_kernel ? fused_slope : clamped_slope)(grad_output, self, target, delta, inner * delta, inner);
 }
 
 // |d| <= delta: d^2 / 2, else delta (|d| - delta / 2)
@@ -220,7 +223,7 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
   return reduced(loss, reduction);
 }
 
-Tensor huber_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
+Tensor huber_loss_kernel(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   if (!(delta > 0)) return native::huber_loss(self, target, reduction, delta);
   const Tensor loss = losses(cpu::loops::huber, self, target, reduction, {delta, 0.5 * delta});
   return loss.defined() ? loss : native::huber_loss(self, target, reduction, delta);
@@ -274,7 +277,7 @@ Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool 
   return reduced(loss, reduction);
 }
 
-Tensor kl_div_cpu(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+Tensor kl_div_kernel(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
   const Tensor loss =
       losses(log_target ? cpu::loops::divergence_of_logs : cpu::loops::divergence, self, target, reduction);
   return loss.defined() ? loss : native::kl_div(self, target, reduction, log_target);
@@ -297,7 +300,7 @@ Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduct
   return reduced(at::neg(at::log_sigmoid(at::mul(self, target))), reduction);
 }
 
-Tensor soft_margin_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
+Tensor soft_margin_loss_kernel(const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor loss = losses(cpu::loops::soft_margin, self, target, reduction);
   return loss.defined() ? loss : native::soft_margin_loss(self, target, reduction);
 }

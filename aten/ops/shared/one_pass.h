@@ -12,7 +12,7 @@ namespace at::native {
 bool are_alike(const TensorBase& a, const TensorBase& b);
 
 /// `op` of `inputs` in the layout of `like`, which is one of them; `numbers` are the loop's context. Undefined, and the
-/// numbers not looked at, unless all are alike, and of the sizes of `like` or one element.
+/// numbers not looked at, unless all are alike, on one device, and of the sizes of `like` or one element.
 Tensor one_pass(const char* name, const cpu::ElementOp& op, const Tensor& like, pointwise::Inputs inputs,
                 std::initializer_list<Scalar> numbers);
 

@@ -6,6 +6,8 @@
 
 #include "c10/core/device.h"
 #include "c10/cuda/device.h"
+#include "c10/cuda/stream.h"
+#include "c10/util/exception.h"
 
 namespace at::cuda {
 
@@ -39,6 +41,19 @@ Handle handle_of_thread(c10::DeviceIndex device) {
   if (free.empty()) return handle = make();
   handle = free.back();
   free.pop_back();
+  return handle;
+}
+
+/// The calling thread's handle of the current device, on its current stream, by set_stream(handle, stream).
+template <class Handle, Handle (*make)(), class SetStream>
+Handle current_handle(const char* library, const SetStream& set_stream) {
+  const c10::DeviceIndex device = c10::cuda::current_device();
+  TORCH_CHECK(device < C10_COMPILE_TIME_MAX_GPUS, library, ": no more than ", C10_COMPILE_TIME_MAX_GPUS,
+              " devices are supported");
+  c10::cuda::SetTargetDevice();
+  const Handle handle = handle_of_thread<Handle, make>(device);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
+  set_stream(handle, stream);
   return handle;
 }
 
