@@ -6,26 +6,12 @@
 
 #include "aten/core/context.h"
 #include "aten/cuda/conv/epilogue_call.h"
+#include "aten/cuda/cudnn/data_type.h"
 #include "aten/cuda/cudnn/plan.h"
 #include "aten/ops/dense/dense.h"
 
 namespace at::cuda::cudnn {
 namespace {
-
-std::optional<cudnnDataType_t> type_of(ScalarType dtype) {
-  switch (dtype) {
-    case ScalarType::Float:
-      return CUDNN_DATA_FLOAT;
-    case ScalarType::Double:
-      return CUDNN_DATA_DOUBLE;
-    case ScalarType::Half:
-      return CUDNN_DATA_HALF;
-    case ScalarType::BFloat16:
-      return CUDNN_DATA_BFLOAT16;
-    default:
-      return std::nullopt;
-  }
-}
 
 int64_t alignment_of(const Tensor& t) {
   const auto address = reinterpret_cast<uintptr_t>(t.const_data_ptr());
@@ -86,7 +72,7 @@ void finish_sums(const ConvolutionTensors& t, const Tensor& y, MemoryFormat form
 }  // namespace
 
 bool try_convolve(ConvolutionPart part, const ConvolutionTensors& t, MemoryFormat format) {
-  const std::optional<cudnnDataType_t> type = type_of(t.x.scalar_type());
+  const std::optional<cudnnDataType_t> type = data_type_of(t.x.scalar_type());
   if (!type || !globalContext().userEnabledCuDNN() || is_too_large(t.x) || is_too_large(t.w) || is_too_large(t.y))
     return false;
   ConvolutionProblem p = problem_of(part, *type, t.sizes);
