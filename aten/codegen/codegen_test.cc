@@ -529,6 +529,17 @@ TEST(Emit, ArgumentsThatACallWritesToAreKeptAsItLeavesThem) {
   EXPECT_TRUE(contains(text, "    rebase_history(self, node);\n" + std::string(save)));
 }
 
+TEST(Emit, AFormulaOfSeveralInputsGivesGradientsOfLists) {
+  const std::string text = emit_derivatives(table_of(R"pb(
+    op { schema: "f(Tensor x, Tensor[] w, Tensor h) -> Tensor" kernel { key: CPU function: "f" }
+         derivative { input: "x, w, h" formula: "g(grad, grad_input_mask)" } })pb"));
+  EXPECT_TRUE(contains(text, "grad_input_mask{node.needs(0), needs_any(node, 1, w_count), node.needs(1 + w_count)}"));
+  EXPECT_TRUE(contains(text,
+                       "    if (needs_any(node, 1, w_count)) put_list(node, grad_inputs, 1, "
+                       "std::move(std::get<1>(grads_of_inputs)));\n"));
+  EXPECT_TRUE(contains(text, "    if (node.needs(1 + w_count)) grad_inputs[1 + w_count] = "));
+}
+
 TEST(Emit, NothingIsLeftOutSilently) {
   const Table table = table_of(R"pb(
     op { schema: "f(Tensor self) -> Tensor" kernel { key: CPU function: "f" } }

@@ -349,8 +349,10 @@ class DerivativeEmitter {
       return;
     }
     std::vector<std::string> needs;
-    for (const std::string& name : line.inputs)
-      needs.push_back(print("node.needs($edge$)", {{"edge", input(name).edge}}));
+    for (const std::string& name : line.inputs) {
+      needs.push_back(print(input(name).list ? "needs_any(node, $edge$, $name$_count)" : "node.needs($edge$)",
+                            {{"edge", input(name).edge}, {"name", name}}));
+    }
     values["mask"] = joined(needs);
     values["any"] = joined(needs, " || ");
     out_ += print(only_with_grad ? "  if ($guard$($any$)) {\n" : "  if ($any$) {\n", values);
@@ -359,8 +361,10 @@ class DerivativeEmitter {
         "$formula$;\n",
         values);
     for (size_t i = 0; i < line.inputs.size(); ++i) {
-      out_ += print("    if (node.needs($edge$)) grad_inputs[$edge$] = std::move(std::get<$i$>(grads_of_inputs));\n",
-                    {{"edge", input(line.inputs[i]).edge}, {"i", std::to_string(i)}});
+      const Input& in = input(line.inputs[i]);
+      const char* const call = in.list ? "put_list(node, grad_inputs, $edge$, $grad$)" : "grad_inputs[$edge$] = $grad$";
+      const std::string grad = "std::move(std::get<" + std::to_string(i) + ">(grads_of_inputs))";
+      out_ += "    if (" + needs[i] + ") " + print(call, {{"edge", in.edge}, {"grad", grad}}) + ";\n";
     }
     out_ += "  }\n";
   }

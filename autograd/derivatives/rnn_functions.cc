@@ -113,6 +113,90 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> rnn_l
   return {r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7]};
 }
 
+namespace {
+
+// Output, hy and cy of a network of _cudnn_rnn by operators that can be differentiated twice.
+std::array<Tensor, 3> run_network(const Tensor& input, const std::vector<Tensor>& weight, const Tensor& hx,
+                                  const Tensor& cx, const CudnnRnnCall& call) {
+  const bool packed = !call.batch_sizes.empty(), projected = call.proj_size > 0;
+  const int64_t directions = call.bidirectional ? 2 : 1;
+  const bool has_biases = call.stride >= 4;
+  Tensor rows = input;
+  DimVector sizes(call.batch_sizes.begin(), call.batch_sizes.end());
+  if (!packed) {
+    if (call.batch_first) rows = at::transpose(rows, 0, 1);
+    sizes.assign(static_cast<size_t>(rows.size(0)), rows.size(1));
+    rows = at::reshape(rows, {rows.size(0) * rows.size(1), rows.size(2)});
+  }
+  std::vector<Tensor> last_h, last_c;
+  for (int64_t layer = 0; layer < call.layers; ++layer) {
+    std::vector<Tensor> outputs;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      const int64_t part = layer * directions + direction;
+      const Tensor* const w = &weight[static_cast<size_t>(part * call.stride)];
+      const auto state = [&](const Tensor& t) { return t.defined() ? at::select(t, 0, part) : Tensor(); };
+      auto [output, hy, cy, gates, cells] = at::_rnn_layer(
+          rows, state(hx), optional_of(state(cx)), w[0], w[1], has_biases ? optional_of(w[2]) : std::nullopt,
+          has_biases ? optional_of(w[3]) : std::nullopt, projected ? optional_of(w[call.stride - 1]) : std::nullopt,
+          sizes, call.mode, direction == 1, true);
+      outputs.push_back(output);
+      last_h.push_back(hy);
+      if (cx.defined()) last_c.push_back(cy);
+    }
+    rows = outputs.size() == 1 ? outputs[0] : at::cat(outputs, 1);
+  }
+  if (!packed) {
+    rows = at::view(rows, {static_cast<int64_t>(sizes.size()), sizes[0], rows.size(1)});
+    if (call.batch_first) rows = at::transpose(rows, 0, 1);
+  }
+  return {rows, at::stack(last_h), cx.defined() ? at::stack(last_c) : Tensor()};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>> cudnn_rnn_grad(
+    const std::array<Tensor, 3>& grads, const CudnnRnnInputs& in, const CudnnRnnCall& call, const Tensor& output,
+    const Tensor& reserve, const Tensor& weight_buffer, const Tensor& dropout_state, std::array<bool, 4> mask) {
+  if (!is_differentiated()) {
+    return at::_cudnn_rnn_backward(in.input, in.weight, call.stride, weight_buffer, in.hx, optional_of(in.cx), output,
+                                   optional_of(grads[0]), optional_of(grads[1]),
+                                   in.cx.defined() ? optional_of(grads[2]) : std::nullopt, call.mode, call.hidden_size,
+                                   call.proj_size, call.layers, call.batch_first, call.dropout, call.train,
+                                   call.bidirectional, call.batch_sizes, optional_of(dropout_state), reserve, mask);
+  }
+  TORCH_CHECK(!call.train || call.dropout == 0 || call.layers == 1,
+              "_cudnn_rnn: the second derivative with dropout is not supported. Disable cuDNN for the forward pass "
+              "(at::globalContext().setUserEnabledCuDNN(false))");
+  // Views of the inputs, so that an input given twice has two gradients.
+  std::vector<Tensor> wanted, results, cotangents;
+  const auto view_of = [&](const Tensor& t, bool is_wanted) {
+    if (!t.defined()) return Tensor();
+    Tensor view = at::view(t, t.sizes());
+    if (is_wanted && view.requires_grad()) wanted.push_back(view);
+    return view;
+  };
+  const Tensor input = view_of(in.input, mask[0]), hx = view_of(in.hx, mask[1]), cx = view_of(in.cx, mask[2]);
+  std::vector<Tensor> weight;
+  for (const Tensor& w : in.weight) weight.push_back(view_of(w, mask[3]));
+  const std::array<Tensor, 3> outputs = run_network(input, weight, hx, cx, call);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (!outputs[k].defined() || !grads[k].defined()) continue;
+    results.push_back(outputs[k]);
+    cotangents.push_back(grads[k]);
+  }
+  std::vector<Tensor> found;
+  if (!results.empty()) found = grad(results, wanted, cotangents, true, true, true);
+  size_t next = 0;
+  const auto gradient_of = [&](const Tensor& view, bool is_wanted) {
+    const bool is_found = is_wanted && view.defined() && view.requires_grad() && next < found.size();
+    return is_found ? found[next++] : Tensor();
+  };
+  Tensor of_input = gradient_of(input, mask[0]), of_hx = gradient_of(hx, mask[1]), of_cx = gradient_of(cx, mask[2]);
+  std::vector<Tensor> of_weight;
+  for (const Tensor& w : weight) of_weight.push_back(gradient_of(w, mask[3]));
+  return {of_input, of_hx, of_cx, of_weight};
+}
+
 // The gradient is linear in the result's, which is unknown: its adjoint, applied to the tangents, is the tangent.
 Tensor rnn_layer_tangent(int64_t result, const std::array<Tensor, 8>& tangents, const Tensor& input, const Tensor& hx,
                          const std::optional<Tensor>& cx, const Tensor& w_ih, const Tensor& w_hh,

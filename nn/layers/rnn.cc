@@ -1,11 +1,13 @@
 #include "nn/layers/rnn.h"
 
 #include <cmath>
+#include <set>
 
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/rnn/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
 #include "c10/util/warning.h"
 #include "nn/functional/optional_tensor.h"
@@ -135,6 +137,39 @@ std::vector<at::Tensor> RNNLayer::all_weights() const {
     weights.push_back(*weight);
   });
   return weights;
+}
+
+void RNNLayer::flatten_parameters() {
+  const RNNOptionsBase& o = options_base;
+  std::vector<at::Tensor> weights;
+  bool fit = o.input_size() > 0;
+  for_parameters(o, [&](const std::string& name, const std::vector<int64_t>& sizes) {
+    const at::Tensor* weight = parameters_.find(name);
+    fit =
+        fit && weight != nullptr && weight->defined() && weight->is_cuda() && weight->sizes() == at::IntArrayRef(sizes);
+    if (fit) weights.push_back(*weight);
+  });
+  if (!fit || !at::_use_cudnn_rnn_flatten_weight()) return;
+  const at::ScalarType dtype = weights[0].scalar_type();
+  if (dtype != at::kFloat && dtype != at::kDouble && dtype != at::kHalf && dtype != at::kBFloat16) return;
+  std::set<const void*> places;
+  for (const at::Tensor& weight : weights) {
+    if (weight.scalar_type() != dtype || weight.device() != weights[0].device()) return;
+    if (!places.insert(weight.const_data_ptr()).second) return;
+  }
+  const int64_t mode = is_lstm(o)                                              ? 2
+                       : std::holds_alternative<enumtype::kGRU>(o.mode())      ? 3
+                       : std::holds_alternative<enumtype::kRNN_TANH>(o.mode()) ? 1
+                                                                               : 0;
+  const c10::NoGradGuard no_grad;
+  at::_cudnn_rnn_flatten_weight(weights, static_cast<int64_t>(weights.size()) / (o.num_layers() * directions(o)),
+                                o.input_size(), mode, o.hidden_size(), o.proj_size(), o.num_layers(), o.batch_first(),
+                                o.bidirectional());
+}
+
+void RNNLayer::convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking) {
+  Module::convert(device, dtype, non_blocking);
+  flatten_parameters();
 }
 
 void RNNLayer::pretty_print(std::ostream& stream) const {

@@ -23,8 +23,10 @@ class RNNLayer : public virtual Module {
  public:
   explicit RNNLayer(const RNNOptionsBase& options_) : options_base(options_) {}
   void reset_parameters();
-  // Nothing is to be done on the CPU: the layers pack weights as they need them.
-  void flatten_parameters() {}
+  // Makes CUDA parameters parts of one buffer, in the order in which cuDNN reads them, so that forward() copies none.
+  // Done by to(). Where they are not all on one device, of one dtype and with memory of their own, and on the CPU,
+  // where layers pack weights as they need them, there is nothing to do.
+  void flatten_parameters();
   // All weights, in the order of registration.
   std::vector<at::Tensor> all_weights() const;
   void pretty_print(std::ostream& stream) const override;
@@ -33,6 +35,7 @@ class RNNLayer : public virtual Module {
 
  protected:
   void make_parameters();
+  void convert(const std::optional<c10::Device>& device, const std::optional<Dtype>& dtype, bool non_blocking) override;
   // Registered weights are their own members; those that are computed stand beside.
   at::Tensor* tensor_member(const std::string& name) override;
   // The input with a batch dimension, and the states, zeros where none were given, for the operator.

@@ -120,8 +120,7 @@ const std::set<std::string>& absent_operators() {
                                               "_thnn_fused_gru_cell",
                                               "_thnn_fused_lstm_cell",
                                               "cudnn_convolution",
-                                              "cudnn_convolution_transpose",
-                                              "_cudnn_rnn"};
+                                              "cudnn_convolution_transpose"};
   return names;
 }
 

@@ -1,9 +1,11 @@
-// Recurrent networks of several layers and directions, and single cells, as calls of _rnn_layer.
+// Recurrent networks of several layers and directions, as calls of _cudnn_rnn or _rnn_layer, and single cells.
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "aten/autocast/autocast_mode.h"
+#include "aten/core/context.h"
 #include "aten/core/tensor.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -14,6 +16,7 @@
 #include "aten/ops/rnn/rnn_layer.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
+#include "c10/util/exception.h"
 
 namespace at::native {
 namespace {
@@ -71,11 +74,118 @@ void check_settings(const Settings& s, const States& hx, TensorList params, bool
   }
 }
 
+bool drops(const Settings& s) {
+  return s.train && s.dropout > 0 && s.num_layers > 1;
+}
+
+// --- by cuDNN ---
+
+// Operators above the library's see tangents and dimensions of calls over batches.
+bool is_plain(const Tensor& t) {
+  const c10::DispatchKeySet keys = t.key_set();
+  return !keys.has(c10::DispatchKey::ForwardAD) && !keys.has(c10::DispatchKey::Batched);
+}
+
+bool is_taken_by_cudnn(ScalarType dtype) {
+  return dtype == kFloat || dtype == kDouble || dtype == kHalf || dtype == kBFloat16;
+}
+
+bool is_small(int64_t numel) {
+  return numel > 0 && numel <= INT32_MAX;
+}
+
+// Whether the library is to be used, and takes the network. Where arguments do not fit together, others say so.
+bool is_for_cudnn(const Settings& s, const Tensor& data, IntArrayRef batch_sizes, const States& hx, TensorList params,
+                  bool projected) {
+  const Context& context = globalContext();
+  if (!data.is_cuda() || !Context::hasCuDNN() || !context.userEnabledCuDNN() || context.deterministicCuDNN() ||
+      context.deterministicAlgorithms())
+    return false;
+  const bool casts = autocast::is_autocast_enabled(kCUDA);
+  const auto fits = [&](const Tensor& t, IntArrayRef sizes) {
+    return t.defined() && t.sizes() == sizes && is_small(t.numel()) && t.device() == data.device() && is_plain(t) &&
+           (casts ? is_taken_by_cudnn(t.scalar_type()) : t.scalar_type() == data.scalar_type());
+  };
+  int64_t rows = 0;
+  for (size_t t = 0; t < batch_sizes.size(); ++t) {
+    if (batch_sizes[t] < 1 || (t > 0 && batch_sizes[t] > batch_sizes[t - 1])) return false;
+    rows += batch_sizes[t];
+  }
+  const bool lstm = s.kind == CellKind::kLstm;
+  const int64_t features = data.size(1), state = hx.h.size(2), hidden = lstm ? hx.c.size(2) : state,
+                parts = s.num_layers * s.directions(),
+                gates = lstm                       ? 4
+                        : s.kind == CellKind::kGru ? 3
+                                                   : 1;
+  if (!is_taken_by_cudnn(data.scalar_type()) || !fits(data, {rows, features}) || state > hidden ||
+      !is_small(rows * s.directions() * state))
+    return false;
+  if (!fits(hx.h, {parts, batch_sizes[0], state}) || (lstm && !fits(hx.c, {parts, batch_sizes[0], hidden})))
+    return false;
+  const Tensor* next = params.begin();
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t width = part < s.directions() ? features : state * s.directions();
+    if (!fits(*next++, {gates * hidden, width}) || !fits(*next++, {gates * hidden, state})) return false;
+    if (s.has_biases && (!fits(*next++, {gates * hidden}) || !fits(*next++, {gates * hidden}))) return false;
+    if (projected && !fits(*next++, {state, hidden})) return false;
+  }
+  return true;
+}
+
+void warn_of_scattered(TensorList params) {
+  for (const Tensor& p : params) {
+    if (p.storage().is_alias_of(params[0].storage())) continue;
+    TORCH_WARN_ONCE(
+        "RNN module weights are not part of single contiguous chunk of memory. This means they need to be compacted at "
+        "every call, possibly greatly increasing memory usage. To compact weights again call flatten_parameters().");
+    return;
+  }
+}
+
+// In one call; layer by layer where elements are dropped between them, so that the numbers are those of at::dropout:
+// of the generator, whatever state it is set to, and new ones at each replay of a graph.
+Results run_by_cudnn(const Settings& s, const Tensor& data, IntArrayRef batch_sizes, const States& hx,
+                     TensorList params, bool projected) {
+  const bool lstm = s.kind == CellKind::kLstm, keep = is_recorded(data, hx, params);
+  const int64_t state = hx.h.size(2), hidden = lstm ? hx.c.size(2) : state, directions = s.directions();
+  const size_t of_layer = params.size() / static_cast<size_t>(s.num_layers);
+  const auto run = [&](const Tensor& input, const States& first, TensorList weights, int64_t layers) -> Results {
+    auto [output, hy, cy, reserve, buffer] =
+        at::_cudnn_rnn(input, weights, static_cast<int64_t>(of_layer) / directions, std::nullopt, first.h,
+                       optional_of(first.c), static_cast<int64_t>(s.kind), hidden, projected ? state : 0, layers,
+                       /*batch_first=*/false, /*dropout=*/0, keep, s.bidirectional, batch_sizes, std::nullopt);
+    return {output, {hy, lstm ? cy : Tensor()}};
+  };
+  if (!drops(s)) {
+    warn_of_scattered(params);
+    return run(data, hx, params, s.num_layers);
+  }
+  std::vector<Tensor> last_h, last_c;
+  Results r;
+  for (int64_t layer = 0; layer < s.num_layers; ++layer) {
+    const auto part = [&](const Tensor& t) {
+      return t.defined() ? at::narrow(t, 0, layer * directions, directions) : Tensor();
+    };
+    const Tensor input = layer == 0 ? data : at::dropout(r.output, s.dropout, true);
+    r = run(input, {part(hx.h), part(hx.c)}, params.slice(static_cast<size_t>(layer) * of_layer, of_layer), 1);
+    last_h.push_back(r.states.h);
+    if (lstm) last_c.push_back(r.states.c);
+  }
+  r.states = {at::cat(last_h), lstm ? at::cat(last_c) : Tensor()};
+  return r;
+}
+
 // `data`: the rows of all steps, one step after the other, as batch_sizes says.
 Results run_layers(const Settings& s, const Tensor& data, IntArrayRef batch_sizes, const States& hx,
                    TensorList params) {
   const bool lstm = s.kind == CellKind::kLstm, projected = lstm && hx.h.size(-1) != hx.c.size(-1);
   check_settings(s, hx, params, projected);
+  if (is_for_cudnn(s, data, batch_sizes, hx, params, projected)) {
+    try {
+      return run_by_cudnn(s, data, batch_sizes, hx, params, projected);
+    } catch (const c10::NotImplementedError&) {  // known to the library alone
+    }
+  }
   const bool keep = is_recorded(data, hx, params);
   std::vector<Tensor> last_h, last_c;
   const Tensor* next = params.begin();
@@ -101,7 +211,7 @@ Results run_layers(const Settings& s, const Tensor& data, IntArrayRef batch_size
       if (lstm) last_c.push_back(std::move(cy));
     }
     layer_input = outputs.size() == 1 ? outputs[0] : at::cat(outputs, 1);
-    if (s.train && s.dropout > 0 && layer + 1 < s.num_layers) layer_input = at::dropout(layer_input, s.dropout, true);
+    if (drops(s) && layer + 1 < s.num_layers) layer_input = at::dropout(layer_input, s.dropout, true);
   }
   return {layer_input, {at::stack(last_h), lstm ? at::stack(last_c) : Tensor()}};
 }
@@ -161,6 +271,10 @@ std::tuple<Tensor, Tensor> run_cell(const char* op, CellKind kind, const Tensor&
 }
 
 }  // namespace
+
+bool _use_cudnn_rnn_flatten_weight() {
+  return Context::hasCuDNN();
+}
 
 std::tuple<Tensor, Tensor, Tensor> lstm_input(const Tensor& input, TensorList hx, TensorList params, bool has_biases,
                                               int64_t num_layers, double dropout, bool train, bool bidirectional,

@@ -1,6 +1,6 @@
 // What cuDNN's descriptors do, of which the library and its stand-in must think alike: attributes, what is refused when
 // they are finalized, and that every graph that //aten/cuda:cudnn_graph builds is taken. No device is needed.
-#include <cudnn_graph.h>
+#include <cudnn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -187,6 +187,93 @@ TEST(CudnnContract, PacksOfMemory) {
     EXPECT_EQ(set(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data), CUDNN_STATUS_SUCCESS);
     EXPECT_EQ(finalize(d), count == 3 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM);
   }
+}
+
+struct Network {
+  cudnnRNNMode_t mode = CUDNN_LSTM;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT, sums = CUDNN_DATA_FLOAT;
+  cudnnMathType_t math = CUDNN_DEFAULT_MATH;
+  int input = 3, hidden = 5, projection = 5, layers = 2;
+  uint32_t flags = CUDNN_RNN_PADDED_IO_DISABLED;
+};
+cudnnStatus_t status_of(const Network& n) {
+  cudnnRNNDescriptor_t d = nullptr;
+  EXPECT_EQ(cudnnCreateRNNDescriptor(&d), CUDNN_STATUS_SUCCESS);
+  const cudnnStatus_t status = cudnnSetRNNDescriptor_v8(d, CUDNN_RNN_ALGO_STANDARD, n.mode, CUDNN_RNN_DOUBLE_BIAS,
+                                                        CUDNN_BIDIRECTIONAL, CUDNN_LINEAR_INPUT, n.type, n.sums, n.math,
+                                                        n.input, n.hidden, n.projection, n.layers, nullptr, n.flags);
+  EXPECT_EQ(cudnnDestroyRNNDescriptor(d), CUDNN_STATUS_SUCCESS);
+  return status;
+}
+
+TEST(CudnnContract, RecurrentNetworks) {
+  const auto f = CUDNN_DATA_FLOAT, d = CUDNN_DATA_DOUBLE, h = CUDNN_DATA_HALF, b = CUDNN_DATA_BFLOAT16;
+  for (const cudnnRNNMode_t mode : {CUDNN_RNN_RELU, CUDNN_RNN_TANH, CUDNN_LSTM, CUDNN_GRU}) {
+    EXPECT_EQ(status_of({mode, f, f, CUDNN_DEFAULT_MATH}), CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(status_of({mode, f, f, CUDNN_FMA_MATH}), CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(status_of({mode, d, d, CUDNN_DEFAULT_MATH}), CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(status_of({mode, h, f, CUDNN_TENSOR_OP_MATH}), CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(status_of({mode, b, f, CUDNN_TENSOR_OP_MATH}), CUDNN_STATUS_SUCCESS);
+    EXPECT_EQ(status_of({mode, h, d, CUDNN_DEFAULT_MATH}), CUDNN_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(status_of({mode, d, f, CUDNN_DEFAULT_MATH}), CUDNN_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(status_of({mode, CUDNN_DATA_INT32, f, CUDNN_DEFAULT_MATH}), CUDNN_STATUS_NOT_SUPPORTED);
+    const bool lstm = mode == CUDNN_LSTM;
+    const auto sized = [&](int input, int hidden, int projection, int layers) {
+      return status_of({mode, f, f, CUDNN_DEFAULT_MATH, input, hidden, projection, layers});
+    };
+    EXPECT_EQ(sized(3, 5, 2, 1), lstm ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(sized(3, 5, 6, 1), CUDNN_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(sized(3, 5, 0, 1), CUDNN_STATUS_BAD_PARAM);
+    EXPECT_EQ(sized(0, 5, 5, 1), CUDNN_STATUS_BAD_PARAM);
+    EXPECT_EQ(sized(3, 0, 0, 1), CUDNN_STATUS_BAD_PARAM);
+    EXPECT_EQ(sized(3, 5, 5, 0), CUDNN_STATUS_BAD_PARAM);
+  }
+  Network n;
+  n.flags = 4;
+  EXPECT_EQ(status_of(n), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(cudnnDestroyRNNDescriptor(nullptr), CUDNN_STATUS_SUCCESS);
+}
+
+cudnnStatus_t data_status(cudnnDataType_t type, int longest, std::vector<int> lengths, int vector,
+                          cudnnRNNDataLayout_t layout = CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED) {
+  cudnnRNNDataDescriptor_t d = nullptr;
+  EXPECT_EQ(cudnnCreateRNNDataDescriptor(&d), CUDNN_STATUS_SUCCESS);
+  const auto batch = static_cast<int>(lengths.size());
+  lengths.push_back(0);
+  const cudnnStatus_t status =
+      cudnnSetRNNDataDescriptor(d, type, layout, longest, batch, vector, lengths.data(), nullptr);
+  EXPECT_EQ(cudnnDestroyRNNDataDescriptor(d), CUDNN_STATUS_SUCCESS);
+  return status;
+}
+
+TEST(CudnnContract, DataOfRecurrentNetworks) {
+  for (const cudnnDataType_t type : {CUDNN_DATA_FLOAT, CUDNN_DATA_DOUBLE, CUDNN_DATA_HALF, CUDNN_DATA_BFLOAT16})
+    EXPECT_EQ(data_status(type, 3, {3, 2, 2}, 4), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(data_status(CUDNN_DATA_INT32, 3, {3, 2}, 4), CUDNN_STATUS_NOT_SUPPORTED);
+  const auto f = CUDNN_DATA_FLOAT;
+  EXPECT_EQ(data_status(f, 3, {2, 3}, 4), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(data_status(f, 3, {2, 3}, 4, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(data_status(f, 4, {3, 2}, 4), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(data_status(f, 2, {3, 2}, 4), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(data_status(f, 3, {3, 0}, 4), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(data_status(f, 3, {}, 4), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(data_status(f, 3, {3, 2}, 0), CUDNN_STATUS_BAD_PARAM);
+}
+
+TEST(CudnnContract, TensorsOfRecurrentNetworks) {
+  cudnnTensorDescriptor_t d = nullptr;
+  ASSERT_EQ(cudnnCreateTensorDescriptor(&d), CUDNN_STATUS_SUCCESS);
+  const int sizes[] = {2, 3, 4}, strides[] = {12, 4, 1}, none[] = {2, 0, 4};
+  EXPECT_EQ(cudnnSetTensorNdDescriptor(d, CUDNN_DATA_HALF, 3, sizes, strides), CUDNN_STATUS_SUCCESS);
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  int rank = 0, read[8] = {}, steps[8] = {};
+  EXPECT_EQ(cudnnGetTensorNdDescriptor(d, 8, &type, &rank, read, steps), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(type, CUDNN_DATA_HALF);
+  EXPECT_EQ(rank, 3);
+  EXPECT_EQ(read[2], 4);
+  EXPECT_EQ(steps[0], 12);
+  EXPECT_EQ(cudnnSetTensorNdDescriptor(d, CUDNN_DATA_HALF, 3, none, strides), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(cudnnDestroyTensorDescriptor(d), CUDNN_STATUS_SUCCESS);
 }
 
 TEST(CudnnContract, NamesOfStatuses) {

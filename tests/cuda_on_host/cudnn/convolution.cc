@@ -1,11 +1,10 @@
 #include "tests/cuda_on_host/cudnn/convolution.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
+
+#include "tests/cuda_on_host/cudnn/numbers.h"
 
 namespace cudnn_standin {
 namespace {
@@ -17,44 +16,6 @@ struct Numbers {
   std::vector<C> values;
   int64_t plane() const { return sizes[2] * sizes[3] * sizes[4]; }
 };
-
-template <class C>
-C load(const void* base, cudnnDataType_t type, int64_t i) {
-  switch (static_cast<int>(type)) {
-    case CUDNN_DATA_HALF:
-      return static_cast<C>(__half2float(static_cast<const __half*>(base)[i]));
-    case CUDNN_DATA_BFLOAT16:
-      return static_cast<C>(__bfloat162float(static_cast<const __nv_bfloat16*>(base)[i]));
-    case CUDNN_DATA_DOUBLE:
-      return static_cast<C>(static_cast<const double*>(base)[i]);
-    default:
-      return static_cast<C>(static_cast<const float*>(base)[i]);
-  }
-}
-
-template <class C>
-void store(void* base, cudnnDataType_t type, int64_t i, C value) {
-  switch (static_cast<int>(type)) {
-    case CUDNN_DATA_HALF:
-      static_cast<__half*>(base)[i] = __float2half(static_cast<float>(value));
-      break;
-    case CUDNN_DATA_BFLOAT16:
-      static_cast<__nv_bfloat16*>(base)[i] = __float2bfloat16(static_cast<float>(value));
-      break;
-    case CUDNN_DATA_DOUBLE:
-      static_cast<double*>(base)[i] = value;
-      break;
-    default:
-      static_cast<float*>(base)[i] = static_cast<float>(value);
-  }
-}
-
-template <class C>
-C rounded_to(cudnnDataType_t type, C value) {
-  alignas(8) char memory[8];
-  store(memory, type, 0, value);
-  return load<C>(memory, type, 0);
-}
 
 // TF32: 10 bits behind the leading one, rounded to the nearest, halves away from zero.
 float rounded_to_tf32(float x) {

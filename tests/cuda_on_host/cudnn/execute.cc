@@ -1,27 +1,10 @@
 // cudnnBackendExecute: what it checks, and the work that it queues.
-#include <algorithm>
-
 #include "tests/cuda_on_host/cudnn/convolution.h"
 #include "tests/cuda_on_host/cudnn/state.h"
 #include "tests/cuda_on_host/runtime/standin.h"
 
 namespace cudnn_standin {
 namespace {
-
-// While it lives, a thread is in an execution with a plan or a handle, of which the library promises nothing to two
-// threads at once.
-class Busy {
- public:
-  Busy(std::atomic<int>& running, const char* what) : running_(running) {
-    if (running_.fetch_add(1) != 0) report(std::string("two threads run ") + what + " at once");
-  }
-  ~Busy() { running_.fetch_sub(1); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  std::atomic<int>& running_;
-};
 
 struct Memory {
   char* begin;
@@ -69,13 +52,6 @@ std::string wrong_pack(const Descriptor& graph, const Descriptor& pack, std::map
     }
   }
   return "";
-}
-
-// All of it where it is small, else both ends.
-void overwrite(void* workspace, size_t bytes) {
-  constexpr size_t kEnd = size_t{4} << 10;
-  std::memset(workspace, 0xFF, std::min(bytes, kEnd));
-  if (bytes > kEnd) std::memset(static_cast<char*>(workspace) + bytes - kEnd, 0xFF, kEnd);
 }
 
 cudnnStatus_t execute(Handle& handle, Descriptor& plan, const Descriptor& pack) {

@@ -11,9 +11,12 @@
 //
 // Pointwise operations behind a convolution are for tensor cores only: for 16-bit numbers, and for float32 by way of
 // TF32; there is no fallback.
+//
+// Of recurrent networks the standard algorithm: packed sequences (SEQ_MAJOR_PACKED), LSTM with projections, GRU, RNN.
+// Weights lie in the buffer with gaps; what a backward pass reads of the reserve it overwrites.
 #pragma once
 
-#include <cudnn_graph.h>
+#include <cudnn.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +32,8 @@ struct Options {
   bool only_fallback = false;
   // Neither mode proposes anything.
   bool no_engines = false;
+  // Recurrent networks are described, but not run.
+  bool no_networks = false;
 };
 
 /// The state of a process that has not called the library yet. Descriptors and handles that are alive stay valid.
@@ -39,6 +44,9 @@ void reset(const Options& options = {});
 uint64_t calls();
 uint64_t plans();
 uint64_t executions();
+/// Of recurrent networks, forward and backward, and how float32 was multiplied by the last one.
+uint64_t network_executions();
+cudnnMathType_t last_network_math();
 /// The numerical notes of the engine that ran last, one bit each.
 uint64_t last_notes();
 

@@ -53,7 +53,17 @@ size_t live_handles() {
 }
 size_t live_descriptors() {
   const std::lock_guard lock(state().mutex);
-  return state().descriptors.size();
+  return state().descriptors.size() + live_rnn_descriptors();
+}
+
+Busy::Busy(std::atomic<int>& running, const char* what) : running_(running) {
+  if (running_.fetch_add(1) != 0) report(std::string("two threads run ") + what + " at once");
+}
+
+void overwrite(void* workspace, size_t bytes) {
+  constexpr size_t kEnd = size_t{4} << 10;
+  std::memset(workspace, 0xFF, std::min(bytes, kEnd));
+  if (bytes > kEnd) std::memset(static_cast<char*>(workspace) + bytes - kEnd, 0xFF, kEnd);
 }
 
 double Descriptor::number(int name, double missing) const {

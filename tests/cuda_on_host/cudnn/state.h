@@ -67,6 +67,22 @@ struct Handle {
   std::atomic<int> running{0};
 };
 
+// While it lives, a thread is in an execution with a plan or a handle, of which the library promises nothing to two
+// threads at once.
+class Busy {
+ public:
+  Busy(std::atomic<int>& running, const char* what);
+  ~Busy() { running_.fetch_sub(1); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<int>& running_;
+};
+
+// Fills a workspace with NaN: all of it where it is small, else both ends.
+void overwrite(void* workspace, size_t bytes);
+
 // Null where no such thing is alive.
 std::shared_ptr<Descriptor> find_descriptor(const void* descriptor);
 Handle* find_handle(const void* handle);
@@ -81,6 +97,9 @@ cudnnStatus_t enter();
 cudnnStatus_t refuse(cudnnStatus_t status, const std::string& why);
 // What the library does not see.
 void report(const std::string& why);
+
+// Descriptors of recurrent networks that are alive.
+size_t live_rnn_descriptors();
 
 // Bytes of an element of a data type; 0 for types that the stand-in has not.
 size_t bytes_of(cudnnDataType_t type);
