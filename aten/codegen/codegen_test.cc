@@ -734,6 +734,7 @@ TEST(Layers, WhatWorksElementByElementHasAFunctionForNestedTensors) {
   const std::string layers = emit_layers(table), nested = emit_nested(table), operators = emit_operators(table);
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutogradNestedTensor, &at::nested_kernels::f)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCPU, &at::nested_kernels::f_)"));
+  EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCUDA, &at::nested_kernels::f_)"));
   EXPECT_FALSE(contains(layers, "AutogradNestedTensor, &at::nested_kernels::f_)"));
   EXPECT_FALSE(contains(layers, "f_out"));
   EXPECT_TRUE(contains(operators, ", &layer_kernels::f};"));
@@ -756,7 +757,7 @@ TEST(Layers, ACompositionHasAFunctionOfItsOwnForNestedTensors) {
   const std::string operators = emit_operators(table), layers = emit_layers(table);
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::NestedTensorCPU, &at::native::f_nested)"));
   EXPECT_TRUE(contains(layers, ".set(c10::DispatchKey::AutogradNestedTensor, &at::native::f_nested)"));
-  EXPECT_TRUE(contains(operators, ", c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU)};"));
+  EXPECT_TRUE(contains(operators, ", c10::nested_ks};"));
   EXPECT_TRUE(contains(operators, "> g{\"g\""));
   EXPECT_TRUE(contains(error_of(composed + "kernel { key: NESTED_CPU function: \"n\" } }"), "below autograd"));
   EXPECT_TRUE(contains(error_of("op { schema: \"f(Tensor x) -> Tensor\" kernel { key: NESTED_CPU function: \"n\" } "

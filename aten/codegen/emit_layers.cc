@@ -7,10 +7,10 @@ namespace {
 std::vector<const char*> key_names(Kernel::Key key) {
   if (key == Kernel::SPARSE_CPU) return {"SparseCPU", "SparseCsrCPU"};
   if (key == Kernel::SPARSE_CUDA) return {"SparseCUDA", "SparseCsrCUDA"};
-  if (key == Kernel::NESTED_CPU) return {"NestedTensorCPU"};
+  if (key == Kernel::NESTED_CPU) return {"NestedTensorCPU", "NestedTensorCUDA"};
   if (key == Kernel::QUANTIZED_CPU) return {"QuantizedCPU"};
   if (key == Kernel::QUANTIZED_CUDA) return {"QuantizedCUDA"};
-  return {"NestedTensorCPU", "AutogradNestedTensor"};
+  return {"NestedTensorCPU", "NestedTensorCUDA", "AutogradNestedTensor"};
 }
 
 // A weak declaration of a function of that type.

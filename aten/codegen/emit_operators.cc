@@ -476,8 +476,7 @@ class OperatorEmitter {
     const std::vector<Kernel>& layouts = variant.layout_kernels;
     const bool takes_nested = std::any_of(
         layouts.begin(), layouts.end(), [](const Kernel& kernel) { return kernel.key() == Kernel::NESTED_COMPOSITE; });
-    values["taken"] =
-        takes_nested && slots.kernels == "kComposite" ? ", c10::DispatchKeySet(c10::DispatchKey::NestedTensorCPU)" : "";
+    values["taken"] = takes_nested && slots.kernels == "kComposite" ? ", c10::nested_ks" : "";
     out_ += print(
         "namespace operators {\nconstinit c10::Operator<$result$($types$)> $id${$name$, $family$,\n"
         "    c10::Kernels::$kernels$, c10::Differentiation::$differentiation$, $slots$$layers$$taken$};\n}\n",

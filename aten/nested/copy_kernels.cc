@@ -30,8 +30,8 @@ TensorOptions options_like(const char* op, const Tensor& self, const TensorOptio
   const TensorOptions merged = self.options().merge_in(options);
   TORCH_CHECK_NOT_IMPLEMENTED(merged.layout() == self.layout() || merged.layout() == Layout::Strided, op,
                               ": a nested tensor of layout ", merged.layout(), " is not implemented");
-  TORCH_CHECK_NOT_IMPLEMENTED(merged.device().is_cpu(), op, ": nested tensors are on the CPU, not on ",
-                              merged.device());
+  TORCH_CHECK_NOT_IMPLEMENTED(merged.device().is_cpu() || merged.device().is_cuda(), op,
+                              ": nested tensors are not implemented for ", merged.device().type(), " devices");
   TORCH_CHECK_NOT_IMPLEMENTED(!merged.pinned_memory(), op, ": pinned memory is not implemented for nested tensors");
   return merged.layout(Layout::Strided);
 }
@@ -209,7 +209,7 @@ Tensor _nested_get_max_seqlen_nested(const Tensor& self) {
 Tensor _nested_get_jagged_dummy_nested(const Tensor& any) {
   checked_jagged("_nested_get_jagged_dummy", any);
   const Tensor offsets = nested::offsets_of({});
-  return nested::make_jagged("_nested_get_jagged_dummy", empty_contiguous({0}, any.scalar_type()),
+  return nested::make_jagged("_nested_get_jagged_dummy", empty_contiguous({0}, any.scalar_type(), any.device()),
                              {nested::ragged_structure("_nested_get_jagged_dummy", offsets, Tensor()), 1, {}, {}});
 }
 
@@ -290,9 +290,9 @@ Tensor clone_nested(const Tensor& self, std::optional<MemoryFormat> memory_forma
 
 Tensor _to_copy_nested(const Tensor& self, TensorOptions options, bool, std::optional<MemoryFormat> memory_format) {
   check_format("to(options)", memory_format);
-  const ScalarType dtype = options_like("to(options)", self, options).scalar_type();
-  return copy_of(self, memory_format,
-                 [&](const Tensor& t) { return at::_to_copy(t, TensorOptions(dtype), false, memory_format); });
+  const TensorOptions merged = options_like("to(options)", self, options);
+  const TensorOptions wanted = TensorOptions(merged.scalar_type()).device(merged.device());
+  return copy_of(self, memory_format, [&](const Tensor& t) { return at::_to_copy(t, wanted, false, memory_format); });
 }
 
 Tensor& copy_nested_(Tensor& self, const Tensor& src, bool) {

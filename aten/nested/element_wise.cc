@@ -32,14 +32,14 @@ std::string base_name(const char* op) {
 }
 
 // For each place of the packed dimension the part that it belongs to; the first for those in none.
-Tensor parts_of_places(const RaggedStructure& ragged, int64_t places) {
+Tensor parts_of_places(const RaggedStructure& ragged, int64_t places, Device device) {
   const Tensor result = empty_contiguous({places}, kLong);
   int64_t* const data = static_cast<int64_t*>(result.data_ptr());
   std::fill_n(data, places, 0);
   for (size_t i = 0; i < ragged.begin.size(); ++i) {
     std::fill_n(data + ragged.begin[i], ragged.length[i], static_cast<int64_t>(i));
   }
-  return result;
+  return at::to(result, device, kLong);
 }
 
 // A dense tensor of parts x dimensions, of size 1 in the ragged one, as it goes with the values; of one row for all
@@ -49,7 +49,8 @@ Tensor rows_for_values(const Tensor& dense, const Tensor& like) {
   if (dense.size(0) == 1) return at::select(dense, 0, 0);
   if (dense.size(0) == 0) return at::sum(dense, IntArrayRef({0}));
   const int64_t places = impl_of("broadcast", like).buffer().size(jagged.dim - 1);
-  const Tensor rows = at::index_select(at::select(dense, jagged.dim, 0), 0, parts_of_places(*jagged.ragged, places));
+  const Tensor rows =
+      at::index_select(at::select(dense, jagged.dim, 0), 0, parts_of_places(*jagged.ragged, places, dense.device()));
   return at::movedim(rows, 0, jagged.dim - 1);
 }
 

@@ -24,14 +24,14 @@ Tensor over(const Tensor& self, const NestedShape& shape) {
 namespace {
 
 // The places of all parts in the packed dimension, one after the other.
-Tensor places_of(const RaggedStructure& ragged) {
+Tensor places_of(const RaggedStructure& ragged, Device device) {
   const Tensor result = empty_contiguous({ragged.total}, kLong);
   int64_t* next = static_cast<int64_t*>(result.data_ptr());
   for (size_t i = 0; i < ragged.begin.size(); ++i) {
     std::iota(next, next + ragged.length[i], ragged.begin[i]);
     next += ragged.length[i];
   }
-  return result;
+  return at::to(result, device, kLong);
 }
 
 // Values in which those of the parts, one behind the other along `dim`, stand where `like` has its parts.
@@ -42,7 +42,7 @@ Tensor at_places(const Tensor& packed, const Tensor& like, int64_t dim) {
   if (impl.fills_buffer()) return packed;
   DimVector sizes(packed.sizes().begin(), packed.sizes().end());
   sizes[static_cast<size_t>(dim)] = impl.buffer().size(impl.jagged().dim - 1);
-  return at::index_add(at::zeros(sizes, packed.options()), dim, places_of(ragged), packed);
+  return at::index_add(at::zeros(sizes, packed.options()), dim, places_of(ragged, packed.device()), packed);
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ Tensor joined(const std::vector<Tensor>& parts, const Tensor& like, int64_t dim)
     if (dim == 0) dim = jagged_of(like).dim;
     return with_values(at_places(at::cat(parts, dim - 1), like, dim - 1), like, dim);
   }
-  return at::_nested_tensor_from_tensor_list(parts,
-                                             parts.empty() ? TensorOptions(like.scalar_type()) : TensorOptions());
+  return at::_nested_tensor_from_tensor_list(
+      parts, parts.empty() ? TensorOptions(like.scalar_type()).device(like.device()) : TensorOptions());
 }
 
 Tensor packed(const Tensor& self) {

@@ -7,14 +7,16 @@
 #include <utility>
 
 #include "aten/core/empty.h"
+#include "aten/ops/copy/ops.h"
 #include "c10/util/exception.h"
 
 namespace at {
 namespace {
 
 DispatchKeySet nested_keys(Device device) {
-  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu(), "nested tensors are on the CPU, not on ", device);
-  return DispatchKeySet(DispatchKey::NestedTensorCPU);
+  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_cuda(), "nested tensors are not implemented for ",
+                              device.type(), " devices");
+  return device.is_cpu() ? DispatchKey::NestedTensorCPU : DispatchKey::NestedTensorCUDA;
 }
 
 // Of the tensor, with -1 for sizes in which parts differ. Without parts nothing is known of their dimensions.
@@ -236,9 +238,12 @@ void read_numbers(const Tensor& t, std::vector<int64_t>* numbers) {
   }
 }
 
-std::vector<int64_t> numbers_of(const char* op, const char* argument, const Tensor& t) {
-  TORCH_CHECK_VALUE(t.layout() == Layout::Strided && !t.is_nested() && t.device().is_cpu(), op, ": ", argument,
-                    " must be a dense tensor on the CPU, but got a ", t.toString());
+std::vector<int64_t> numbers_of(const char* op, const char* argument, const Tensor& given) {
+  const bool readable = given.device().is_cpu() || given.device().is_cuda();
+  TORCH_CHECK_VALUE(given.layout() == Layout::Strided && !given.is_nested() && readable, op, ": ", argument,
+                    " must be a dense tensor on the CPU or a CUDA device, but got a ", given.toString());
+  // The structure of parts is the host's, wherever it was given.
+  const Tensor t = given.is_cpu() ? given : at::to(given, Device(kCPU), given.scalar_type());
   TORCH_CHECK_VALUE(t.dim() == 1, op, ": ", argument, " must be 1D, but got ", t.dim(), "D");
   TORCH_CHECK_TYPE(t.scalar_type() == kLong || t.scalar_type() == kInt, op, ": ", argument,
                    " must be of dtype int64 or int32, but got ", t.scalar_type());
@@ -323,9 +328,8 @@ std::shared_ptr<const RaggedStructure> ragged_structure(const char* op, const Te
 
 Tensor make_jagged(const char* op, const Tensor& values, Jagged jagged) {
   TORCH_CHECK(!values.is_nested(), op, ": expected values to be a tensor, but got a nested one");
-  TORCH_CHECK_NOT_IMPLEMENTED(values.layout() == Layout::Strided && values.device().is_cpu() && !values.is_quantized(),
-                              op, ": expected the values to be a dense tensor on the CPU, but got a ",
-                              values.toString());
+  TORCH_CHECK_NOT_IMPLEMENTED(values.layout() == Layout::Strided && !values.is_quantized(), op,
+                              ": expected the values to be a dense tensor, but got a ", values.toString());
   TORCH_CHECK_VALUE(jagged.dim >= 1, op, ": Expected jagged_dim >=1, but got ", jagged.dim, ".");
   TORCH_CHECK_INDEX(jagged.dim <= values.dim(), op, ": the ragged dimension ", jagged.dim,
                     " is out of range for values of ", values.dim(), " dimension(s)");

@@ -83,7 +83,7 @@ Tensor padded_rows(const Tensor& self, const Scalar& padding) {
   for (const int64_t length : jagged.ragged->length) {
     for (int64_t i = 0; i < rows.size(jagged.dim); ++i) *place++ = i >= length;
   }
-  return at::masked_fill(rows, behind, padding);
+  return at::masked_fill(rows, at::to(behind, rows.device(), kBool), padding);
 }
 
 // f(tensor, dims, keepdim) of a jagged tensor along these dimensions; `padding` changes no result of f.
@@ -168,7 +168,8 @@ Tensor mean_of_rows(const Tensor& self, bool keepdim, std::optional<ScalarType> 
   const Tensor sums = at::sum(padded_rows(self, 0), IntArrayRef(jagged.dim), true, narrow ? kFloat : type);
   Dims sizes(static_cast<size_t>(self.dim()), 1);
   sizes[0] = self.size(0);
-  const Tensor lengths = at::reshape(nested::vector_of(jagged.ragged->length), sizes);
+  const Tensor own_lengths = at::to(nested::vector_of(jagged.ragged->length), self.device(), kLong),
+               lengths = at::reshape(own_lengths, sizes);
   const Tensor result = at::div(sums, lengths);
   const Tensor means = narrow ? at::to(result, type) : result;
   return keepdim ? means : at::squeeze(means, jagged.dim);

@@ -18,9 +18,9 @@ namespace torch::autograd::grad_ops {
 namespace {
 
 // Keys of tensors that hold more than their values: a sum with one of these is no plain tensor, whatever the other is.
-constexpr c10::DispatchKeySet kHoldMore{c10::DispatchKey::ForwardAD, c10::DispatchKey::Wrapper,
-                                        c10::DispatchKey::Functionalize, c10::DispatchKey::FuncTorchBatched,
-                                        c10::DispatchKey::NestedTensorCPU};
+constexpr c10::DispatchKeySet kHoldMore{c10::DispatchKey::ForwardAD,       c10::DispatchKey::Wrapper,
+                                        c10::DispatchKey::Functionalize,   c10::DispatchKey::FuncTorchBatched,
+                                        c10::DispatchKey::NestedTensorCPU, c10::DispatchKey::NestedTensorCUDA};
 
 bool hold_more(const at::Tensor& a, const at::Tensor& b) {
   return (a.unsafeGetTensorImpl()->key_set() | b.unsafeGetTensorImpl()->key_set()).has_any(kHoldMore);

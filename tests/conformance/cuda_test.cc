@@ -54,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(FirstFamilies, OnCuda, testing::ValuesIn(all_of(first_f
 INSTANTIATE_TEST_SUITE_P(Newer, OnCuda, testing::ValuesIn(all_of(newer())), test_name);
 INSTANTIATE_TEST_SUITE_P(Gradients, OnCuda, testing::ValuesIn(all_of(gradients())), test_name);
 INSTANTIATE_TEST_SUITE_P(Shapes, OnCuda, testing::ValuesIn(all_of(shapes())), test_name);
+INSTANTIATE_TEST_SUITE_P(Nested, OnCuda, testing::ValuesIn(all_of(nested())), test_name);
 INSTANTIATE_TEST_SUITE_P(Quantized, OnCuda, testing::ValuesIn(all_of(quantized())), test_name);
 INSTANTIATE_TEST_SUITE_P(Sparse, OnCuda, testing::ValuesIn(all_of(sparse())), test_name);
 

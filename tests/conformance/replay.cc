@@ -267,7 +267,9 @@ class Run {
     return got;
   }
   bool gives_sizes_on_cpu() const {
-    return name_ == "_shape_as_tensor" || name_ == "_pack_padded_sequence" || name_ == "_pad_packed_sequence";
+    return name_ == "_nested_tensor_size" || name_ == "_nested_tensor_strides" ||
+           name_ == "_nested_tensor_storage_offsets" || name_ == "_shape_as_tensor" ||
+           name_ == "_pack_padded_sequence" || name_ == "_pad_packed_sequence";
   }
 
  private:

@@ -22,7 +22,7 @@ int narrow(int64_t size) {
 }
 
 cudnnDataType_t type_of(const RnnNetwork& n) {
-  const auto type = data_type_of(n.dtype);
+  const auto type = c10::isFloatingType(n.dtype) ? data_type_of(n.dtype) : std::nullopt;
   TORCH_CHECK_NOT_IMPLEMENTED(type.has_value(), "\"_cudnn_rnn\" not implemented for '", toString(n.dtype), "'");
   return *type;
 }

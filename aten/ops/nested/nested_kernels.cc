@@ -18,8 +18,8 @@ namespace {
 void check_same_dims(TensorList list) {
   for (size_t i = 0; i < list.size(); ++i) {
     TORCH_CHECK(list[i].defined(), "_nested_tensor_from_tensor_list: tensor ", i, " is undefined");
-    TORCH_CHECK(list[i].layout() == Layout::Strided && list[i].device().is_cpu() && !list[i].is_quantized(),
-                "_nested_tensor_from_tensor_list: expected dense tensors on the CPU, but tensor ", i, " is a ",
+    TORCH_CHECK(list[i].layout() == Layout::Strided && !list[i].is_quantized() && !list[i].is_nested(),
+                "_nested_tensor_from_tensor_list: expected dense tensors, but tensor ", i, " is a ",
                 list[i].toString());
     TORCH_CHECK(list[i].dim() == list[0].dim(),
                 "All Tensors given to nested_tensor must have the same dimension. Found dimension ", list[i].dim(),
@@ -35,8 +35,10 @@ void check_numbers(const char* op, const char* argument, const Tensor& t, int64_
 }
 
 std::vector<int64_t> numbers_of(const char* op, const char* argument, const Tensor& t, int64_t dims) {
-  check_numbers(op, argument, t, dims, kCPU);
-  const Tensor values = dense(t);
+  // They are the host's to read, wherever they lie.
+  const Tensor here = t.is_cuda() ? at::to(t, Device(kCPU), t.scalar_type()) : t;
+  check_numbers(op, argument, here, dims, kCPU);
+  const Tensor values = dense(here);
   const int64_t* const data = values.data_ptr<int64_t>();
   const std::vector<int64_t> numbers(data, data + values.numel());
   for (const int64_t n : numbers) TORCH_CHECK(n >= 0, op, ": ", argument, " has a negative number, ", n);
@@ -81,7 +83,7 @@ Tensor cut(const Tensor& padded, const NestedShape& shape) {
     }
     parts.push_back(std::move(part));
   }
-  return at::_nested_tensor_from_tensor_list(parts, padded.scalar_type());
+  return at::_nested_tensor_from_tensor_list(parts, padded.options());
 }
 
 }  // namespace
@@ -97,9 +99,10 @@ Tensor _nested_tensor_from_tensor_list(TensorList list, TensorOptions options) {
   for (const Tensor& t : list) sizes.insert(sizes.end(), t.sizes().begin(), t.sizes().end());
   auto shape = nested::packed_shape(parts, dims, std::move(sizes));
   const ScalarType dtype = options.has_dtype() || list.empty() ? options.scalar_type() : list[0].scalar_type();
-  const Device device = options.has_device() ? options.device() : Device(kCPU);
-  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu(), op, ": nested tensors are on the CPU, not on ", device);
-  const Tensor result = nested::make_nested(empty_contiguous({shape->numel()}, dtype), shape);
+  const Device device = options.has_device() ? options.device() : list.empty() ? Device(kCPU) : list[0].device();
+  TORCH_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_cuda(), op, ": nested tensors are not implemented for ",
+                              device.type(), " devices");
+  const Tensor result = nested::make_nested(empty_contiguous({shape->numel()}, dtype, device), shape);
   const NestedTensorImpl& impl = nested::impl_of(op, result);
   for (int64_t i = 0; i < parts; ++i) {
     Tensor part = impl.part(i);
@@ -134,9 +137,7 @@ std::tuple<Tensor, Tensor> _nested_compute_contiguous_strides_offsets_meta(const
   return {empty_contiguous(nested_size.sizes(), kLong, kMeta), empty_contiguous({nested_size.size(0)}, kLong, kMeta)};
 }
 std::tuple<Tensor, Tensor> _nested_compute_contiguous_strides_offsets(const Tensor& nested_size) {
-  // Sizes are the host's to read, wherever they lie.
-  const Tensor sizes = nested_size.is_cuda() ? at::to(nested_size, Device(kCPU), kLong) : nested_size;
-  NestedShape given = shape_of("_nested_compute_contiguous_strides_offsets", sizes);
+  NestedShape given = shape_of("_nested_compute_contiguous_strides_offsets", nested_size);
   const auto shape = nested::packed_shape(given.parts, given.dims, std::move(given.sizes));
   const Tensor strides = nested::matrix_of(*shape, shape->strides), offsets = nested::vector_of(shape->offsets);
   if (!nested_size.is_cuda()) return {strides, offsets};
