@@ -165,8 +165,12 @@ class HostBackend::Operation final : public Work {
   int peer = -1, tag = 0;  // between two ranks
 };
 
-HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options)
-    : Backend(engine->rank(), engine->size()), engine_(std::move(engine)), options_(std::move(options)) {
+HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options,
+                         std::unique_ptr<Notice> notice)
+    : Backend(engine->rank(), engine->size()),
+      engine_(std::move(engine)),
+      options_(std::move(options)),
+      notice_(std::move(notice)) {
   TORCH_CHECK(options_->threads > 0, "Options: expected one thread or more, but got ", options_->threads);
   for (int i = 0; i < options_->threads; ++i) threads_.emplace_back([this] { serve(); });
 }
@@ -256,18 +260,32 @@ std::exception_ptr HostBackend::failed(const Operation& operation, const std::st
   if (operation.peer >= 0) text += c10::str(operation.retrieveOpType() == OpType::SEND ? " to rank " : " from rank ", operation.peer);
   text = c10::str("process group ", options_->group_name, ": ", text, " failed on rank ", rank_, " after ",
                   static_cast<int64_t>(ms), " ms (of ", operation.getTimeout().count(), "): ", why);
-  bool first = false;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    first = broken_.empty();
-    if (first) broken_ = text;
-  }
-  if (first) engine_->abort(text);
+  break_group(text);
   try {
     TORCH_CHECK_WITH(DistBackendError, false, text);
   } catch (...) {
     return std::current_exception();
   }
+}
+
+// Only the first error of a rank ends anything. What another rank said before is added to it.
+void HostBackend::break_group(std::string& why) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!broken_.empty()) return;
+    broken_ = why;
+  }
+  if (notice_) {
+    try {
+      const std::string first = notice_->post(why);
+      if (first != why) why += "; the group's first error: " + first;
+    } catch (const c10::Error& e) {
+      why += c10::str("; whether another rank has said more is not known: ", e.msg());
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    broken_ = why;
+  }
+  engine_->abort(why);
 }
 
 // All calls are the same if each is its left neighbour's.
@@ -698,19 +716,25 @@ void HostBackend::monitoredBarrier(const BarrierOptions& opts, bool wait_all_ran
     }
     return;
   }
-  std::vector<int> missing;
-  for (int rank = 1; rank < size_ && (missing.empty() || wait_all_ranks); ++rank) {
+  std::vector<bool> is_here(static_cast<size_t>(size_));
+  std::string why;
+  for (int here = 1; here < size_ && why.empty(); ++here) {
     try {
-      engine_->receive(call, &message, 1, rank);
-    } catch (const c10::Error&) {
-      missing.push_back(rank);
+      is_here[static_cast<size_t>(engine_->receive_any(call, &message, 1))] = true;
+    } catch (const c10::Error& e) {
+      why = e.msg();
     }
   }
+  std::vector<int> missing;
+  for (int rank = 1; rank < size_ && (missing.empty() || wait_all_ranks); ++rank) {
+    if (!is_here[static_cast<size_t>(rank)]) missing.push_back(rank);
+  }
   if (!missing.empty()) {
-    const std::string text = c10::str("[Rank 0]: Rank", missing.size() == 1 ? " " : "s ", c10::Join(", ", missing),
-                                      " failed to pass monitoredBarrier in ", timeout.count(), " ms");
-    engine_->abort(text);
-    TORCH_CHECK_WITH(DistBackendError, false, text);
+    std::string text = c10::str("[Rank 0]: Rank", missing.size() == 1 ? " " : "s ", c10::Join(", ", missing),
+                                      " failed to pass monitoredBarrier in ", timeout.count(), " ms: ", why);
+    const std::string message_of_error = text;
+    break_group(text);
+    TORCH_CHECK_WITH(DistBackendError, false, message_of_error);
   }
   for (int rank = 1; rank < size_; ++rank) engine_->send(call, &message, 1, rank);
 }
@@ -729,12 +753,8 @@ uint64_t HostBackend::getSequenceNumberForGroup() {
 }
 
 void HostBackend::abort() {
-  const std::string text = c10::str("rank ", rank_, " called abort()");
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (broken_.empty()) broken_ = text;
-  }
-  engine_->abort(text);
+  std::string why = c10::str("rank ", rank_, " called abort()");
+  break_group(why);
 }
 
 void HostBackend::shutdown() {

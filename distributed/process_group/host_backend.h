@@ -30,6 +30,14 @@ struct Fingerprint {
 /// "ALLREDUCE number 3 of 10 Float elements (SUM)"
 std::string describe(const Fingerprint& fingerprint);
 
+/// Where the ranks of a group say why it is of no more use, for those that only see a connection end.
+class Notice {
+ public:
+  virtual ~Notice() = default;
+  /// Says it, unless a rank has said something already. Returns what was said first. May throw.
+  virtual std::string post(const std::string& why) = 0;
+};
+
 /// All that backends of CPU tensors have in common: what operations mean in terms of an engine's, checks of arguments,
 /// threads that carry the operations out in the order in which they were started, deadlines, and that all ranks do the
 /// same: before data moves each rank compares its call with a neighbour's, and throws, as all others do then, where they
@@ -45,7 +53,8 @@ class HostBackend : public Backend {
     bool compare_calls = true;  // whether ranks compare their calls
   };
 
-  HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options);
+  HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options,
+              std::unique_ptr<Notice> notice = nullptr);
   /// Waits for what was started.
   ~HostBackend() override;
 
@@ -107,6 +116,7 @@ class HostBackend : public Backend {
   c10::intrusive_ptr<Work> reduce_scatter_parts(OpType type, const at::Tensor& output, std::vector<at::Tensor> inputs,
                                                 const ReduceScatterOptions& opts);
   void check_usable() const;
+  void break_group(std::string& why);
   void run(Operation& operation);
   void compare_calls(const Engine::Call& call, const Fingerprint& mine);
   std::exception_ptr failed(const Operation& operation, const std::string& why, double ms);
@@ -116,6 +126,7 @@ class HostBackend : public Backend {
 
   const std::unique_ptr<Engine> engine_;
   const c10::intrusive_ptr<HostOptions> options_;
+  const std::unique_ptr<Notice> notice_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
