@@ -32,34 +32,42 @@ c10::intrusive_ptr<Work> Backend::allreduce_coalesced(std::vector<at::Tensor>&, 
 c10::intrusive_ptr<Work> Backend::reduce(std::vector<at::Tensor>&, const ReduceOptions&) {
   refuse("reduce");
 }
-c10::intrusive_ptr<Work> Backend::allgather(std::vector<std::vector<at::Tensor>>&, std::vector<at::Tensor>&, const AllgatherOptions&) {
+c10::intrusive_ptr<Work> Backend::allgather(std::vector<std::vector<at::Tensor>>&, std::vector<at::Tensor>&,
+                                            const AllgatherOptions&) {
   refuse("allgather");
 }
 c10::intrusive_ptr<Work> Backend::_allgather_base(at::Tensor&, at::Tensor&, const AllgatherOptions&) {
   refuse("_allgather_base");
 }
-c10::intrusive_ptr<Work> Backend::allgather_coalesced(std::vector<std::vector<at::Tensor>>&, std::vector<at::Tensor>&, const AllgatherOptions&) {
+c10::intrusive_ptr<Work> Backend::allgather_coalesced(std::vector<std::vector<at::Tensor>>&, std::vector<at::Tensor>&,
+                                                      const AllgatherOptions&) {
   refuse("allgather_coalesced");
 }
-c10::intrusive_ptr<Work> Backend::allgather_into_tensor_coalesced(std::vector<at::Tensor>&, std::vector<at::Tensor>&, const AllgatherOptions&) {
+c10::intrusive_ptr<Work> Backend::allgather_into_tensor_coalesced(std::vector<at::Tensor>&, std::vector<at::Tensor>&,
+                                                                  const AllgatherOptions&) {
   refuse("allgather_into_tensor_coalesced");
 }
-c10::intrusive_ptr<Work> Backend::gather(std::vector<std::vector<at::Tensor>>&, std::vector<at::Tensor>&, const GatherOptions&) {
+c10::intrusive_ptr<Work> Backend::gather(std::vector<std::vector<at::Tensor>>&, std::vector<at::Tensor>&,
+                                         const GatherOptions&) {
   refuse("gather");
 }
-c10::intrusive_ptr<Work> Backend::scatter(std::vector<at::Tensor>&, std::vector<std::vector<at::Tensor>>&, const ScatterOptions&) {
+c10::intrusive_ptr<Work> Backend::scatter(std::vector<at::Tensor>&, std::vector<std::vector<at::Tensor>>&,
+                                          const ScatterOptions&) {
   refuse("scatter");
 }
-c10::intrusive_ptr<Work> Backend::reduce_scatter(std::vector<at::Tensor>&, std::vector<std::vector<at::Tensor>>&, const ReduceScatterOptions&) {
+c10::intrusive_ptr<Work> Backend::reduce_scatter(std::vector<at::Tensor>&, std::vector<std::vector<at::Tensor>>&,
+                                                 const ReduceScatterOptions&) {
   refuse("reduce_scatter");
 }
 c10::intrusive_ptr<Work> Backend::_reduce_scatter_base(at::Tensor&, at::Tensor&, const ReduceScatterOptions&) {
   refuse("_reduce_scatter_base");
 }
-c10::intrusive_ptr<Work> Backend::reduce_scatter_tensor_coalesced(std::vector<at::Tensor>&, std::vector<at::Tensor>&, const ReduceScatterOptions&) {
+c10::intrusive_ptr<Work> Backend::reduce_scatter_tensor_coalesced(std::vector<at::Tensor>&, std::vector<at::Tensor>&,
+                                                                  const ReduceScatterOptions&) {
   refuse("reduce_scatter_tensor_coalesced");
 }
-c10::intrusive_ptr<Work> Backend::alltoall_base(at::Tensor&, at::Tensor&, std::vector<int64_t>&, std::vector<int64_t>&, const AllToAllOptions&) {
+c10::intrusive_ptr<Work> Backend::alltoall_base(at::Tensor&, at::Tensor&, std::vector<int64_t>&, std::vector<int64_t>&,
+                                                const AllToAllOptions&) {
   refuse("alltoall_base");
 }
 c10::intrusive_ptr<Work> Backend::alltoall(std::vector<at::Tensor>&, std::vector<at::Tensor>&, const AllToAllOptions&) {

@@ -28,10 +28,10 @@ using Number = std::complex<double>;
 
 constexpr milliseconds kLong(30000);
 
-constexpr ScalarType kTypes[] = {ScalarType::Float, ScalarType::Double,       ScalarType::Half,
-                                 ScalarType::BFloat16, ScalarType::Byte,      ScalarType::Char,
-                                 ScalarType::Short, ScalarType::Int,          ScalarType::Long,
-                                 ScalarType::Bool,  ScalarType::ComplexFloat, ScalarType::ComplexDouble};
+constexpr ScalarType kTypes[] = {ScalarType::Float,    ScalarType::Double,       ScalarType::Half,
+                                 ScalarType::BFloat16, ScalarType::Byte,         ScalarType::Char,
+                                 ScalarType::Short,    ScalarType::Int,          ScalarType::Long,
+                                 ScalarType::Bool,     ScalarType::ComplexFloat, ScalarType::ComplexDouble};
 constexpr int64_t kCounts[] = {0, 1, 13};
 // Of some dtypes: enough for several pieces of an algorithm.
 constexpr int64_t kLarge = 40009;
@@ -77,13 +77,20 @@ Number reduced(ReduceOp::RedOpType op, ScalarType type, Number a, Number b) {
   const bool of_bool = type == ScalarType::Bool;
   const auto x = static_cast<int64_t>(a.real()), y = static_cast<int64_t>(b.real());
   switch (op) {
-    case ReduceOp::PRODUCT: return a * b;
-    case ReduceOp::MIN: return std::min(a.real(), b.real());
-    case ReduceOp::MAX: return std::max(a.real(), b.real());
-    case ReduceOp::BAND: return static_cast<double>(x & y);
-    case ReduceOp::BOR: return static_cast<double>(x | y);
-    case ReduceOp::BXOR: return static_cast<double>(x ^ y);
-    default: return of_bool ? Number(a.real() != 0 || b.real() != 0) : a + b;
+    case ReduceOp::PRODUCT:
+      return a * b;
+    case ReduceOp::MIN:
+      return std::min(a.real(), b.real());
+    case ReduceOp::MAX:
+      return std::max(a.real(), b.real());
+    case ReduceOp::BAND:
+      return static_cast<double>(x & y);
+    case ReduceOp::BOR:
+      return static_cast<double>(x | y);
+    case ReduceOp::BXOR:
+      return static_cast<double>(x ^ y);
+    default:
+      return of_bool ? Number(a.real() != 0 || b.real() != 0) : a + b;
   }
 }
 constexpr double kFactor = 0.5;
@@ -150,8 +157,8 @@ void expect_reductions(Backend& group, ScalarType type, int64_t count, bool stri
     group._reduce_scatter_base(one, all, {.reduceOp = op})->wait();
     expect_equal(one, expected(op, type, size, count, rank * count));
 
-    Tensors outs{zeros(type, count, strided), zeros(type, 2)}, ins{given(type, rank, count * size),
-                                                                  given(type, rank, 2 * size, strided)};
+    Tensors outs{zeros(type, count, strided), zeros(type, 2)},
+        ins{given(type, rank, count * size), given(type, rank, 2 * size, strided)};
     group.reduce_scatter_tensor_coalesced(outs, ins, {.reduceOp = op})->wait();
     expect_equal(outs[0], expected(op, type, size, count, rank * count));
     expect_equal(outs[1], expected(op, type, size, 2, rank * 2));
@@ -224,7 +231,9 @@ void expect_moves(Backend& group, ScalarType type, int64_t count, bool strided) 
   group.alltoall(received, sent)->wait();
   for (size_t i = 0; i < want.size(); ++i) expect_equal(received[i], want[i]);
 
-  const auto as_rows = [&](const Tensors& parts) { return at::reshape(at::cat(parts, 0), {-1, std::max<int64_t>(count, 1)}); };
+  const auto as_rows = [&](const Tensors& parts) {
+    return at::reshape(at::cat(parts, 0), {-1, std::max<int64_t>(count, 1)});
+  };
   if (count == 0) return;
   Tensor from = as_rows(sent), to = at::zeros_like(as_rows(want));
   group.alltoall_base(to, from, out_rows, in_rows)->wait();
@@ -282,7 +291,8 @@ void expect_collectives(const MakeGroup& make, int size) {
     EXPECT_EQ(group->getSize(), size);
     for (const ScalarType type : kTypes) {
       std::vector<int64_t> counts(std::begin(kCounts), std::end(kCounts));
-      if (type == ScalarType::Float || type == ScalarType::BFloat16 || type == ScalarType::Long) counts.push_back(kLarge);
+      if (type == ScalarType::Float || type == ScalarType::BFloat16 || type == ScalarType::Long)
+        counts.push_back(kLarge);
       for (const int64_t count : counts) {
         for (const bool strided : {false, true}) {
           SCOPED_TRACE(c10::str(size, " ranks, rank ", rank, ", ", c10::toString(type), ", ", count, " elements",
@@ -468,7 +478,8 @@ void expect_errors(const MakeGroup& make) {
 void expect_argument_checks(const MakeGroup& make) {
   const BackendOfRank of_rank = make(1);
   const auto group = of_rank(0, kLong);
-  Tensors none, two{at::zeros({2}), at::zeros({2})}, integers{at::zeros({2}, at::TensorOptions().dtype(ScalarType::Int))};
+  Tensors none, two{at::zeros({2}), at::zeros({2})},
+      integers{at::zeros({2}, at::TensorOptions().dtype(ScalarType::Int))};
   Tensors complex{at::zeros({2}, at::TensorOptions().dtype(ScalarType::ComplexFloat))}, t = one(1), undefined(1);
   std::vector<Tensors> lists{two};
   const auto error = [](const auto& call) { return message_of([&] { call(); }); };
@@ -492,7 +503,8 @@ void expect_argument_checks(const MakeGroup& make) {
   std::vector<int64_t> right{4};
   EXPECT_EQ(error([&] { group->alltoall_base(t[0], t[0], wrong, right); }),
             "alltoall_base: the parts of the output have 3 rows, but it has 4");
-  EXPECT_EQ(error([&] { const ReduceOp op(ReduceOp::PREMUL_SUM); }), "ReduceOp: PREMUL_SUM needs a factor: use makePreMulSum");
+  EXPECT_EQ(error([&] { const ReduceOp op(ReduceOp::PREMUL_SUM); }),
+            "ReduceOp: PREMUL_SUM needs a factor: use makePreMulSum");
   EXPECT_EQ(error([&] { group->allreduce_sparse(t); }),
             c10::str("Backend ", group->getBackendName(), " does not support allreduce_sparse"));
   // The group goes on.

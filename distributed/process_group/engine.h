@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "c10/core/scalar_type.h"
+#include "c10/util/exception.h"
 #include "distributed/process_group/types.h"
 
 namespace c10d {
@@ -21,11 +23,23 @@ struct Elements {
   size_t bytes() const { return count * c10::elementSize(dtype); }
 };
 
+/// What engines throw where they know whom they waited for.
+class LostRanksError : public c10::DistBackendError {
+ public:
+  LostRanksError(const std::string& text, std::vector<int> ranks)
+      : DistBackendError(c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, text),
+        ranks_(std::move(ranks)) {}
+  const std::vector<int>& ranks() const { return ranks_; }
+
+ private:
+  std::vector<int> ranks_;
+};
+
 /// Blocking operations. Any number of threads may call, each for an operation of its own.
 ///
 /// Every function throws DistBackendError when the deadline has passed, a peer is gone, or abort() was called; what is
-/// in the memory given is then undefined, and the engine may be of no more use. A text says which rank it was about, as
-/// far as that is known. Reductions take SUM, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
+/// in the memory given is then undefined, and the engine may be of no more use. LostRanksError says whom it waited for.
+/// Reductions take SUM, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
 class Engine {
  public:
   /// Of an operation: its tag, the same on all ranks and no other's meanwhile (what follows it may have the same), and
@@ -71,8 +85,8 @@ class Engine {
   virtual void all_to_all(const Call& call, const void* in, const std::vector<size_t>& in_bytes, void* out,
                           const std::vector<size_t>& out_bytes) = 0;
 
-  /// Ends what runs, here and on all other ranks, with an error that has this text, and what is called later. Returns at
-  /// once, from any thread.
+  /// Ends what runs with an error that has this text, and what is called later; on all other ranks what needs this one.
+  /// Returns at once, from any thread.
   virtual void abort(const std::string& why) noexcept = 0;
 
  private:

@@ -72,9 +72,7 @@ class Flat {
  public:
   explicit Flat(const Tensor& t) : tensor_(t), flat_(at::contiguous(t)) {}
   const Tensor& tensor() const { return flat_; }
-  Elements elements() const {
-    return {data_of(flat_), static_cast<size_t>(flat_.numel()), flat_.scalar_type()};
-  }
+  Elements elements() const { return {data_of(flat_), static_cast<size_t>(flat_.numel()), flat_.scalar_type()}; }
   // A copy even where the elements lie side by side already.
   void own() {
     if (flat_.is_same(tensor_)) flat_ = at::clone(flat_, c10::MemoryFormat::Contiguous);
@@ -142,7 +140,8 @@ std::vector<int64_t> splits(const char* op, const char* name, const std::vector<
 
 std::string describe(const Fingerprint& f) {
   std::string text = c10::str(opTypeToString(f.operation), " number ", f.sequence);
-  if (f.dtype != c10::ScalarType::Undefined) text += c10::str(" of ", f.count, " ", c10::toString(f.dtype), " elements");
+  if (f.dtype != c10::ScalarType::Undefined)
+    text += c10::str(" of ", f.count, " ", c10::toString(f.dtype), " elements");
   if (f.reduction != ReduceOp::UNUSED) text += c10::str(" (", name_of(f.reduction), ")");
   if (f.root >= 0) text += c10::str(" with root ", f.root);
   return text;
@@ -205,8 +204,9 @@ c10::intrusive_ptr<Work> HostBackend::start(Fingerprint fingerprint, std::chrono
     const std::lock_guard<std::mutex> lock(mutex_);
     check_usable();
     fingerprint.sequence = sequence_++;
-    operation = c10::make_intrusive<Operation>(rank_, fingerprint, timeout == kUnsetTimeout ? options_->timeout : timeout,
-                                               std::move(outputs), std::move(body));
+    operation =
+        c10::make_intrusive<Operation>(rank_, fingerprint, timeout == kUnsetTimeout ? options_->timeout : timeout,
+                                       std::move(outputs), std::move(body));
     queue_.push_back(operation);
   }
   changed_.notify_all();
@@ -246,21 +246,24 @@ void HostBackend::run(Operation& operation) {
     }
     operation.body(call, operation);
   } catch (const std::exception& e) {
-    const auto* const known = dynamic_cast<const c10::Error*>(&e);
-    error = failed(operation, known != nullptr ? known->msg() : e.what(), ms());
+    error = failed(operation, e, ms());
   }
   operation.body = nullptr;  // and the tensors that it holds
   operation.finish(error);
 }
 
-std::exception_ptr HostBackend::failed(const Operation& operation, const std::string& why, double ms) {
+std::exception_ptr HostBackend::failed(const Operation& operation, const std::exception& why, double ms) {
+  const auto* const known = dynamic_cast<const c10::Error*>(&why);
+  const auto* const lost = dynamic_cast<const LostRanksError*>(&why);
   std::string text = isP2POp(operation.retrieveOpType())
                          ? c10::str(opTypeToString(operation.retrieveOpType()), " with tag ", operation.tag)
                          : describe(operation.fingerprint);
-  if (operation.peer >= 0) text += c10::str(operation.retrieveOpType() == OpType::SEND ? " to rank " : " from rank ", operation.peer);
+  if (operation.peer >= 0)
+    text += c10::str(operation.retrieveOpType() == OpType::SEND ? " to rank " : " from rank ", operation.peer);
   text = c10::str("process group ", options_->group_name, ": ", text, " failed on rank ", rank_, " after ",
-                  static_cast<int64_t>(ms), " ms (of ", operation.getTimeout().count(), "): ", why);
-  break_group(text);
+                  static_cast<int64_t>(ms), " ms (of ", operation.getTimeout().count(),
+                  "): ", known != nullptr ? known->msg() : why.what());
+  break_group(text, lost != nullptr ? lost->ranks() : std::vector<int>());
   try {
     TORCH_CHECK_WITH(DistBackendError, false, text);
   } catch (...) {
@@ -268,24 +271,25 @@ std::exception_ptr HostBackend::failed(const Operation& operation, const std::st
   }
 }
 
-// Only the first error of a rank ends anything. What another rank said before is added to it.
-void HostBackend::break_group(std::string& why) {
+// Only the first error of a rank ends anything. What the others say is added to it.
+void HostBackend::break_group(std::string& why, const std::vector<int>& waited_for) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!broken_.empty()) return;
     broken_ = why;
   }
-  if (notice_) {
+  const auto with_notice = [&](const auto& call) {
     try {
-      const std::string first = notice_->post(why);
-      if (first != why) why += "; the group's first error: " + first;
+      if (notice_) call();
     } catch (const c10::Error& e) {
-      why += c10::str("; whether another rank has said more is not known: ", e.msg());
+      why += c10::str("; what the other ranks say is not known: ", e.msg());
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    broken_ = why;
-  }
+  };
+  with_notice([&] { notice_->post(why, waited_for); });
   engine_->abort(why);
+  with_notice([&] { why += notice_->others(); });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  broken_ = why;
 }
 
 // All calls are the same if each is its left neighbour's.
@@ -354,16 +358,17 @@ c10::intrusive_ptr<Work> HostBackend::reduce(std::vector<Tensor>& tensors, const
   check_rank("reduce", "rootRank", opts.rootRank, size_);
   TORCH_CHECK(opts.rootTensor == 0, "reduce: rootTensor must be 0, but is ", opts.rootTensor);
   check_reducible("reduce", opts.reduceOp, t.scalar_type());
-  return start(fingerprint_of(OpType::REDUCE, t, opts.reduceOp, opts.rootRank), opts.timeout, {t},
-               [this, t, op = opts.reduceOp, root = static_cast<int>(opts.rootRank)](const Engine::Call& call, Operation&) {
-                 Flat flat(t);
-                 if (rank_ != root) flat.own();  // which keeps its elements
-                 before(op, flat);
-                 if (t.numel() != 0) engine_->reduce(call, flat.elements(), of_engine(op), root);
-                 if (rank_ != root) return;
-                 after(op, flat.tensor(), size_);
-                 flat.write_back();
-               });
+  return start(
+      fingerprint_of(OpType::REDUCE, t, opts.reduceOp, opts.rootRank), opts.timeout, {t},
+      [this, t, op = opts.reduceOp, root = static_cast<int>(opts.rootRank)](const Engine::Call& call, Operation&) {
+        Flat flat(t);
+        if (rank_ != root) flat.own();  // which keeps its elements
+        before(op, flat);
+        if (t.numel() != 0) engine_->reduce(call, flat.elements(), of_engine(op), root);
+        if (rank_ != root) return;
+        after(op, flat.tensor(), size_);
+        flat.write_back();
+      });
 }
 
 c10::intrusive_ptr<Work> HostBackend::_allgather_base(Tensor& output, Tensor& input, const AllgatherOptions& opts) {
@@ -456,8 +461,8 @@ c10::intrusive_ptr<Work> HostBackend::gather(std::vector<std::vector<Tensor>>& o
   check_rank("gather", "rootRank", opts.rootRank, size_);
   std::vector<Tensor> parts;
   if (rank_ == opts.rootRank) {
-    TORCH_CHECK(outputs.size() == 1 && outputs[0].size() == static_cast<size_t>(size_),
-                "gather: expected one list of ", size_, " outputs on the root, but got ", outputs.size(), " lists",
+    TORCH_CHECK(outputs.size() == 1 && outputs[0].size() == static_cast<size_t>(size_), "gather: expected one list of ",
+                size_, " outputs on the root, but got ", outputs.size(), " lists",
                 outputs.empty() ? std::string() : c10::str(", the first of ", outputs[0].size()));
     parts = outputs[0];
     for (const Tensor& t : parts) check_same("gather", "an output", t, "the input", input);
@@ -576,7 +581,9 @@ c10::intrusive_ptr<Work> HostBackend::alltoall_base(Tensor& output, Tensor& inpu
   TORCH_CHECK(output.dim() > 0 && input.dim() > 0, op, ": tensors must have rows");
   const std::vector<int64_t> from = splits(op, "the input", input_split_sizes, input.size(0), size_);
   const std::vector<int64_t> to = splits(op, "the output", output_split_sizes, output.size(0), size_);
-  const auto row_bytes = [](const Tensor& t) { return t.size(0) == 0 ? 0 : t.nbytes() / static_cast<size_t>(t.size(0)); };
+  const auto row_bytes = [](const Tensor& t) {
+    return t.size(0) == 0 ? 0 : t.nbytes() / static_cast<size_t>(t.size(0));
+  };
   std::vector<size_t> in_bytes, out_bytes;
   for (const int64_t rows : from) in_bytes.push_back(static_cast<size_t>(rows) * row_bytes(input));
   for (const int64_t rows : to) out_bytes.push_back(static_cast<size_t>(rows) * row_bytes(output));
@@ -599,9 +606,9 @@ c10::intrusive_ptr<Work> HostBackend::alltoall(std::vector<Tensor>& outputs, std
   for (size_t i = 0; i < size; ++i) {
     check_tensor("alltoall", "an input", inputs[i]);
     check_tensor("alltoall", "an output", outputs[i]);
-    TORCH_CHECK(inputs[i].scalar_type() == inputs[0].scalar_type() &&
-                    outputs[i].scalar_type() == inputs[0].scalar_type(),
-                "alltoall: all tensors must be of ", inputs[0].scalar_type(), ", the first input's dtype");
+    TORCH_CHECK(
+        inputs[i].scalar_type() == inputs[0].scalar_type() && outputs[i].scalar_type() == inputs[0].scalar_type(),
+        "alltoall: all tensors must be of ", inputs[0].scalar_type(), ", the first input's dtype");
     in_bytes.push_back(inputs[i].nbytes());
     out_bytes.push_back(outputs[i].nbytes());
   }
@@ -711,8 +718,8 @@ void HostBackend::monitoredBarrier(const BarrierOptions& opts, bool wait_all_ran
       engine_->send(call, &message, 1, 0);
       engine_->receive(call, &message, 1, 0);
     } catch (const c10::Error& e) {
-      TORCH_CHECK_WITH(DistBackendError, false, "[Rank ", rank_, "]: rank 0 did not pass monitoredBarrier, or found a rank that ",
-                       "did not: ", e.msg());
+      TORCH_CHECK_WITH(DistBackendError, false, "[Rank ", rank_,
+                       "]: rank 0 did not pass monitoredBarrier, or found a rank that ", "did not: ", e.msg());
     }
     return;
   }
@@ -731,9 +738,9 @@ void HostBackend::monitoredBarrier(const BarrierOptions& opts, bool wait_all_ran
   }
   if (!missing.empty()) {
     std::string text = c10::str("[Rank 0]: Rank", missing.size() == 1 ? " " : "s ", c10::Join(", ", missing),
-                                      " failed to pass monitoredBarrier in ", timeout.count(), " ms: ", why);
+                                " failed to pass monitoredBarrier in ", timeout.count(), " ms: ", why);
     const std::string message_of_error = text;
-    break_group(text);
+    break_group(text, missing);
     TORCH_CHECK_WITH(DistBackendError, false, message_of_error);
   }
   for (int rank = 1; rank < size_; ++rank) engine_->send(call, &message, 1, rank);
@@ -754,7 +761,7 @@ uint64_t HostBackend::getSequenceNumberForGroup() {
 
 void HostBackend::abort() {
   std::string why = c10::str("rank ", rank_, " called abort()");
-  break_group(why);
+  break_group(why, {});
 }
 
 void HostBackend::shutdown() {

@@ -30,26 +30,28 @@ struct Fingerprint {
 /// "ALLREDUCE number 3 of 10 Float elements (SUM)"
 std::string describe(const Fingerprint& fingerprint);
 
-/// Where the ranks of a group say why it is of no more use, for those that only see a connection end.
+/// Where the ranks of a group say why it is of no more use, since most see only that a connection ends. May throw.
 class Notice {
  public:
   virtual ~Notice() = default;
-  /// Says it, unless a rank has said something already. Returns what was said first. May throw.
-  virtual std::string post(const std::string& why) = 0;
+  /// Before this rank ends its connections: what went wrong, and whom it had waited for.
+  virtual void post(const std::string& why, const std::vector<int>& waited_for) = 0;
+  /// After that: what the others have said, as far as it is news. Takes a moment.
+  virtual std::string others() = 0;
 };
 
 /// All that backends of CPU tensors have in common: what operations mean in terms of an engine's, checks of arguments,
 /// threads that carry the operations out in the order in which they were started, deadlines, and that all ranks do the
-/// same: before data moves each rank compares its call with a neighbour's, and throws, as all others do then, where they
-/// differ. Tensors may have any strides.
+/// same: before data moves each rank compares its call with a neighbour's, and throws, as all others do then, where
+/// they differ. Tensors may have any strides.
 ///
-/// After an error of an operation the group is of no more use, on any rank: what runs ends, what is called later throws,
-/// and both say what the first error was.
+/// After an error of an operation the group is of no more use, on any rank: what runs ends, what is called later
+/// throws, and both say what the first error was.
 class HostBackend : public Backend {
  public:
   struct HostOptions : Options {
     using Options::Options;
-    int threads = 2;           // how many operations run at a time
+    int threads = 2;            // how many operations run at a time
     bool compare_calls = true;  // whether ranks compare their calls
   };
 
@@ -61,42 +63,44 @@ class HostBackend : public Backend {
   std::string getBackendName() const override { return options_->backend; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
 
-  c10::intrusive_ptr<Work> broadcast(std::vector<at::Tensor>& tensors, const BroadcastOptions& opts) override;
-  c10::intrusive_ptr<Work> allreduce(std::vector<at::Tensor>& tensors, const AllreduceOptions& opts) override;
+  c10::intrusive_ptr<Work> broadcast(std::vector<at::Tensor>& tensors, const BroadcastOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> allreduce(std::vector<at::Tensor>& tensors, const AllreduceOptions& opts = {}) override;
   c10::intrusive_ptr<Work> allreduce_coalesced(std::vector<at::Tensor>& tensors,
-                                               const AllreduceCoalescedOptions& opts) override;
-  c10::intrusive_ptr<Work> reduce(std::vector<at::Tensor>& tensors, const ReduceOptions& opts) override;
+                                               const AllreduceCoalescedOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> reduce(std::vector<at::Tensor>& tensors, const ReduceOptions& opts = {}) override;
   c10::intrusive_ptr<Work> allgather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
-                                     const AllgatherOptions& opts) override;
+                                     const AllgatherOptions& opts = {}) override;
   c10::intrusive_ptr<Work> _allgather_base(at::Tensor& output, at::Tensor& input,
-                                           const AllgatherOptions& opts) override;
+                                           const AllgatherOptions& opts = {}) override;
   c10::intrusive_ptr<Work> allgather_coalesced(std::vector<std::vector<at::Tensor>>& outputs,
-                                               std::vector<at::Tensor>& inputs, const AllgatherOptions& opts) override;
+                                               std::vector<at::Tensor>& inputs,
+                                               const AllgatherOptions& opts = {}) override;
   c10::intrusive_ptr<Work> allgather_into_tensor_coalesced(std::vector<at::Tensor>& outputs,
                                                            std::vector<at::Tensor>& inputs,
-                                                           const AllgatherOptions& opts) override;
+                                                           const AllgatherOptions& opts = {}) override;
   c10::intrusive_ptr<Work> gather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
-                                  const GatherOptions& opts) override;
+                                  const GatherOptions& opts = {}) override;
   c10::intrusive_ptr<Work> scatter(std::vector<at::Tensor>& outputs, std::vector<std::vector<at::Tensor>>& inputs,
-                                   const ScatterOptions& opts) override;
+                                   const ScatterOptions& opts = {}) override;
   c10::intrusive_ptr<Work> reduce_scatter(std::vector<at::Tensor>& outputs,
                                           std::vector<std::vector<at::Tensor>>& inputs,
-                                          const ReduceScatterOptions& opts) override;
+                                          const ReduceScatterOptions& opts = {}) override;
   c10::intrusive_ptr<Work> _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
-                                                const ReduceScatterOptions& opts) override;
+                                                const ReduceScatterOptions& opts = {}) override;
   c10::intrusive_ptr<Work> reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outputs,
                                                            std::vector<at::Tensor>& inputs,
-                                                           const ReduceScatterOptions& opts) override;
+                                                           const ReduceScatterOptions& opts = {}) override;
   c10::intrusive_ptr<Work> alltoall_base(at::Tensor& output, at::Tensor& input,
                                          std::vector<int64_t>& output_split_sizes,
-                                         std::vector<int64_t>& input_split_sizes, const AllToAllOptions& opts) override;
+                                         std::vector<int64_t>& input_split_sizes,
+                                         const AllToAllOptions& opts = {}) override;
   c10::intrusive_ptr<Work> alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
-                                    const AllToAllOptions& opts) override;
+                                    const AllToAllOptions& opts = {}) override;
   c10::intrusive_ptr<Work> send(std::vector<at::Tensor>& tensors, int to, int tag) override;
   c10::intrusive_ptr<Work> recv(std::vector<at::Tensor>& tensors, int from, int tag) override;
   c10::intrusive_ptr<Work> recvAnysource(std::vector<at::Tensor>& tensors, int tag) override;
-  c10::intrusive_ptr<Work> barrier(const BarrierOptions& opts) override;
-  void monitoredBarrier(const BarrierOptions& opts, bool wait_all_ranks) override;
+  c10::intrusive_ptr<Work> barrier(const BarrierOptions& opts = {}) override;
+  void monitoredBarrier(const BarrierOptions& opts, bool wait_all_ranks = false) override;
 
   void setTimeout(std::chrono::milliseconds timeout) override;
   uint64_t getSequenceNumberForGroup() override;
@@ -116,10 +120,10 @@ class HostBackend : public Backend {
   c10::intrusive_ptr<Work> reduce_scatter_parts(OpType type, const at::Tensor& output, std::vector<at::Tensor> inputs,
                                                 const ReduceScatterOptions& opts);
   void check_usable() const;
-  void break_group(std::string& why);
+  void break_group(std::string& why, const std::vector<int>& waited_for);
   void run(Operation& operation);
   void compare_calls(const Engine::Call& call, const Fingerprint& mine);
-  std::exception_ptr failed(const Operation& operation, const std::string& why, double ms);
+  std::exception_ptr failed(const Operation& operation, const std::exception& why, double ms);
   void serve();
   void serve_lines();
   void join_threads();

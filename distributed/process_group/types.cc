@@ -16,8 +16,8 @@ ReduceOp::ReduceOp(RedOpType op, c10::intrusive_ptr<PreMulSumSupplement> supplem
 }
 
 const char* name_of(ReduceOp::RedOpType op) {
-  static constexpr const char* kNames[] = {"SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM",
-                                           "UNUSED"};
+  static constexpr const char* kNames[] = {"SUM",  "AVG", "PRODUCT", "MIN",        "MAX",
+                                           "BAND", "BOR", "BXOR",    "PREMUL_SUM", "UNUSED"};
   return kNames[op];
 }
 

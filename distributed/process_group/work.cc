@@ -35,26 +35,46 @@ class FutureWork final : public Work {
 
 std::string opTypeToString(OpType type) {
   switch (type) {
-    case OpType::BROADCAST: return "BROADCAST";
-    case OpType::ALLREDUCE: return "ALLREDUCE";
-    case OpType::ALLREDUCE_COALESCED: return "ALLREDUCE_COALESCED";
-    case OpType::REDUCE: return "REDUCE";
-    case OpType::ALLGATHER: return "ALLGATHER";
-    case OpType::_ALLGATHER_BASE: return "_ALLGATHER_BASE";
-    case OpType::ALLGATHER_COALESCED: return "ALLGATHER_COALESCED";
-    case OpType::GATHER: return "GATHER";
-    case OpType::SCATTER: return "SCATTER";
-    case OpType::REDUCE_SCATTER: return "REDUCE_SCATTER";
-    case OpType::ALLTOALL_BASE: return "ALLTOALL_BASE";
-    case OpType::ALLTOALL: return "ALLTOALL";
-    case OpType::SEND: return "SEND";
-    case OpType::RECV: return "RECV";
-    case OpType::RECVANYSOURCE: return "RECVANYSOURCE";
-    case OpType::BARRIER: return "BARRIER";
-    case OpType::_REDUCE_SCATTER_BASE: return "_REDUCE_SCATTER_BASE";
-    case OpType::COALESCED: return "COALESCED";
-    case OpType::_ALLREDUCE_SPARSE: return "_ALLREDUCE_SPARSE";
-    case OpType::UNKNOWN: return "UNKNOWN";
+    case OpType::BROADCAST:
+      return "BROADCAST";
+    case OpType::ALLREDUCE:
+      return "ALLREDUCE";
+    case OpType::ALLREDUCE_COALESCED:
+      return "ALLREDUCE_COALESCED";
+    case OpType::REDUCE:
+      return "REDUCE";
+    case OpType::ALLGATHER:
+      return "ALLGATHER";
+    case OpType::_ALLGATHER_BASE:
+      return "_ALLGATHER_BASE";
+    case OpType::ALLGATHER_COALESCED:
+      return "ALLGATHER_COALESCED";
+    case OpType::GATHER:
+      return "GATHER";
+    case OpType::SCATTER:
+      return "SCATTER";
+    case OpType::REDUCE_SCATTER:
+      return "REDUCE_SCATTER";
+    case OpType::ALLTOALL_BASE:
+      return "ALLTOALL_BASE";
+    case OpType::ALLTOALL:
+      return "ALLTOALL";
+    case OpType::SEND:
+      return "SEND";
+    case OpType::RECV:
+      return "RECV";
+    case OpType::RECVANYSOURCE:
+      return "RECVANYSOURCE";
+    case OpType::BARRIER:
+      return "BARRIER";
+    case OpType::_REDUCE_SCATTER_BASE:
+      return "_REDUCE_SCATTER_BASE";
+    case OpType::COALESCED:
+      return "COALESCED";
+    case OpType::_ALLREDUCE_SPARSE:
+      return "_ALLREDUCE_SPARSE";
+    case OpType::UNKNOWN:
+      return "UNKNOWN";
   }
   return "UNKNOWN";
 }

@@ -31,9 +31,9 @@ struct Hub {
   std::condition_variable changed;
   std::map<uint32_t, Meeting> meetings;
   std::map<std::tuple<int, int, uint32_t>, std::deque<Bytes>> messages;  // from, to, tag
-  std::string aborted;         // why nobody waits any more
-  std::vector<bool> has_left;  // by rank
-  std::vector<int> waiting;    // how many threads of a rank wait for others
+  std::string aborted;                                                   // why nobody waits any more
+  std::vector<bool> has_left;                                            // by rank
+  std::vector<int> waiting;                                              // how many threads of a rank wait for others
 };
 
 class ThreadsEngine final : public Engine {
@@ -53,7 +53,9 @@ class ThreadsEngine final : public Engine {
     hub_->messages[{rank(), to, call.tag}].emplace_back(begin, begin + bytes);
     hub_->changed.notify_all();
   }
-  void receive(const Call& call, void* data, size_t bytes, int from) override { receive_from({from}, call, data, bytes); }
+  void receive(const Call& call, void* data, size_t bytes, int from) override {
+    receive_from({from}, call, data, bytes);
+  }
   int receive_any(const Call& call, void* data, size_t bytes) override {
     std::vector<int> all;
     for (int other = 0; other < size(); ++other) all.push_back(other);
@@ -78,18 +80,20 @@ class ThreadsEngine final : public Engine {
   }
   void all_gather(const Call& call, const void* in, size_t bytes, void* out) override {
     const auto all = meet(call, in, bytes);
-    for (int other = 0; other < size(); ++other) take(all, other, static_cast<char*>(out) + bytes * to_size(other), bytes);
+    for (int other = 0; other < size(); ++other)
+      take(all, other, static_cast<char*>(out) + bytes * to_size(other), bytes);
   }
   void gather(const Call& call, const void* in, size_t bytes, void* out, int root) override {
     const auto all = meet(call, in, bytes);
     if (rank() != root) return;
-    for (int other = 0; other < size(); ++other) take(all, other, static_cast<char*>(out) + bytes * to_size(other), bytes);
+    for (int other = 0; other < size(); ++other)
+      take(all, other, static_cast<char*>(out) + bytes * to_size(other), bytes);
   }
   void scatter(const Call& call, const void* in, void* out, size_t bytes, int root) override {
     const auto all = meet(call, in, rank() == root ? bytes * to_size(size()) : 0);
     const Bytes& parts = all[to_size(root)];
-    TORCH_CHECK_WITH(DistBackendError, parts.size() == bytes * to_size(size()), "rank ", root, " scatters ", parts.size(),
-                     " bytes");
+    TORCH_CHECK_WITH(DistBackendError, parts.size() == bytes * to_size(size()), "rank ", root, " scatters ",
+                     parts.size(), " bytes");
     std::memcpy(out, parts.data() + bytes * to_size(rank()), bytes);
   }
   void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) override {
@@ -208,9 +212,8 @@ class ThreadsEngine final : public Engine {
     }
     if (late.empty()) late = ranks;
     const std::string names = c10::str(late.size() == 1 ? "rank " : "ranks ", c10::Join(", ", late));
-    TORCH_CHECK_WITH(DistBackendError, !has_left, names, " has left");
-    const bool in_time = std::chrono::steady_clock::now() < call.deadline;
-    TORCH_CHECK_WITH(DistBackendError, in_time, "timed out waiting for ", names);
+    if (has_left) throw LostRanksError(names + " has left", late);
+    if (std::chrono::steady_clock::now() >= call.deadline) throw LostRanksError("timed out waiting for " + names, late);
     ++hub_->waiting[to_size(rank())];
     hub_->changed.wait_until(lock, call.deadline);
     --hub_->waiting[to_size(rank())];

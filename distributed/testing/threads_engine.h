@@ -1,5 +1,5 @@
-// Ranks that are threads of one process: the engine by which others are judged. Reductions go from rank 0 upwards, 16-bit
-// numbers step by step.
+// Ranks that are threads of one process: the engine by which others are judged. Reductions go from rank 0 upwards,
+// 16-bit numbers step by step.
 #pragma once
 
 #include <memory>

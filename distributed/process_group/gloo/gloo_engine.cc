@@ -175,7 +175,9 @@ class GlooEngine final : public Engine {
       // Around the ring: each part comes home with what all ranks added to it.
       const int right = (rank() + 1) % size(), left = (rank() + size() - 1) % size();
       std::vector<char> received(out.bytes());
-      const auto part = [&](int index) { return static_cast<char*>(in.data) + out.bytes() * static_cast<size_t>(index); };
+      const auto part = [&](int index) {
+        return static_cast<char*>(in.data) + out.bytes() * static_cast<size_t>(index);
+      };
       for (int step = 0; step < size() - 1; ++step) {
         const int given = (rank() + 2 * size() - 1 - step) % size(), taken = (given + size() - 1) % size();
         exchange(slot(kStepSlot, call.tag, step), part(given), right, received.data(), left, out.bytes());
@@ -229,6 +231,8 @@ class GlooEngine final : public Engine {
     const gloo_transport::DeadlineScope scope(call.deadline);
     try {
       body();
+    } catch (const gloo_transport::WaitError& e) {
+      throw LostRanksError(e.what(), e.ranks);
     } catch (const gloo::Exception& e) {
       TORCH_CHECK_WITH(DistBackendError, false, e.what());
     }
@@ -248,11 +252,16 @@ class GlooEngine final : public Engine {
       char bytes[16];
     };
     switch (c10::elementSize(data.dtype)) {
-      case 1: return set(static_cast<uint8_t*>(data.data));
-      case 2: return set(static_cast<uint16_t*>(data.data));
-      case 4: return set(static_cast<uint32_t*>(data.data));
-      case 8: return set(static_cast<uint64_t*>(data.data));
-      default: return set(static_cast<Sixteen*>(data.data));
+      case 1:
+        return set(static_cast<uint8_t*>(data.data));
+      case 2:
+        return set(static_cast<uint16_t*>(data.data));
+      case 4:
+        return set(static_cast<uint32_t*>(data.data));
+      case 8:
+        return set(static_cast<uint64_t*>(data.data));
+      default:
+        return set(static_cast<Sixteen*>(data.data));
     }
   }
   static gloo::AllreduceOptions::Func function_of(ReduceOp::RedOpType op, c10::ScalarType dtype) {

@@ -1,10 +1,6 @@
 #include "distributed/process_group/gloo/guarded_transport.h"
 
-#include <gloo/common/error.h>
-
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "c10/util/string_util.h"
 
@@ -49,37 +45,51 @@ class Buffer final : public gloo::transport::UnboundBuffer {
   void abortWaitSend() override { inner_->abortWaitSend(); }
   void send(int to, uint64_t slot, size_t offset, size_t bytes) override {
     sends_.push_back({to});
-    inner_->send(to, slot, offset, bytes);
+    start(sends_, [&] { inner_->send(to, slot, offset, bytes); });
   }
   void recv(int from, uint64_t slot, size_t offset, size_t bytes) override {
     receives_.push_back({from});
-    inner_->recv(from, slot, offset, bytes);
+    start(receives_, [&] { inner_->recv(from, slot, offset, bytes); });
   }
   void recv(std::vector<int> from, uint64_t slot, size_t offset, size_t bytes) override {
     receives_.push_back(from);
-    inner_->recv(std::move(from), slot, offset, bytes);
+    start(receives_, [&] { inner_->recv(std::move(from), slot, offset, bytes); });
   }
 
  private:
   using Peers = std::vector<std::vector<int>>;  // of what was started and not waited for, in order
 
+  // A connection that has ended is an error here already.
+  template <class Start>
+  void start(const Peers& peers, const Start& inner_start) {
+    check_alive();
+    try {
+      inner_start();
+    } catch (const gloo::Exception& e) {
+      check_alive();
+      throw WaitError("lost " + names_of(peers.back()) + ": " + e.what(), peers.back());
+    }
+  }
+
   template <class Wait>
   bool wait(Peers& peers, milliseconds timeout, const Wait& inner_wait) {
     check_alive();
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
-    milliseconds limit = timeout == gloo::transport::kUnsetTimeout || timeout.count() == 0 ? left : std::min(timeout, left);
-    const std::string names = peers.empty() ? "a rank" : names_of(peers.front());
-    if (limit.count() <= 0) throw gloo::IoException("timed out waiting for " + names);
+    milliseconds limit =
+        timeout == gloo::transport::kUnsetTimeout || timeout.count() == 0 ? left : std::min(timeout, left);
+    const std::vector<int> ranks = peers.empty() ? std::vector<int>() : peers.front();
+    const std::string names = peers.empty() ? "a rank" : names_of(ranks);
+    if (limit.count() <= 0) throw WaitError("timed out waiting for " + names, ranks);
     bool is_done = false;
     try {
       is_done = inner_wait(limit);
     } catch (const gloo::Exception& e) {
       check_alive();
-      if (Clock::now() >= deadline) throw gloo::IoException("timed out waiting for " + names);
-      throw gloo::IoException("lost " + names + ": " + e.what());
+      if (Clock::now() >= deadline) throw WaitError("timed out waiting for " + names, ranks);
+      throw WaitError("lost " + names + ": " + e.what(), ranks);
     }
     check_alive();
-    if (!is_done) throw gloo::IoException("gave up waiting for " + names);
+    if (!is_done) throw WaitError("gave up waiting for " + names, ranks);
     if (!peers.empty()) peers.erase(peers.begin());
     return true;
   }

@@ -4,6 +4,7 @@
 // Gloo's algorithms run on these buffers unchanged. Include it in sources only: Gloo's headers are large.
 #pragma once
 
+#include <gloo/common/error.h>
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
 #include <gloo/transport/unbound_buffer.h>
@@ -13,10 +14,18 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace c10d::gloo_transport {
 
 class Buffer;
+
+/// A wait that failed, and whom it was for.
+struct WaitError : gloo::IoException {
+  WaitError(const std::string& text, std::vector<int> waited_for) : IoException(text), ranks(std::move(waited_for)) {}
+  std::vector<int> ranks;
+};
 
 /// The waits of a group's threads.
 class Waits {
@@ -45,7 +54,8 @@ class DeadlineScope {
   std::chrono::steady_clock::time_point before_;
 };
 
-/// A device whose contexts' buffers throw gloo::IoException at the deadline and when `waits` is aborted.
+/// A device whose contexts' buffers throw WaitError at the deadline and when a peer is gone, and gloo::IoException when
+/// `waits` is aborted.
 std::shared_ptr<gloo::transport::Device> guarded(std::shared_ptr<gloo::transport::Device> device,
                                                  std::shared_ptr<Waits> waits);
 

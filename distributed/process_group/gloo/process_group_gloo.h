@@ -23,7 +23,8 @@ constexpr const char* GLOO_BACKEND_NAME = "gloo";
 class ProcessGroupGloo : public HostBackend {
  public:
   struct Options : HostOptions {
-    explicit Options(std::chrono::milliseconds timeout = kBackendDefaultTimeout) : HostOptions(GLOO_BACKEND_NAME, timeout) {}
+    explicit Options(std::chrono::milliseconds timeout = kBackendDefaultTimeout)
+        : HostOptions(GLOO_BACKEND_NAME, timeout) {}
     static c10::intrusive_ptr<Options> create(std::chrono::milliseconds timeout = kBackendDefaultTimeout) {
       return c10::make_intrusive<Options>(timeout);
     }

@@ -52,10 +52,13 @@ TEST(Gloo, Arguments) {
 TEST(Gloo, RanksThatDoNotCome) {
   const auto store = c10::make_intrusive<HashStore>();
   const std::string text = message_of([&] { ProcessGroupGloo(store, 0, 2, options(milliseconds(300))); });
-  EXPECT_NE(text.find("Gloo: rank 0 of 2 failed at connecting with the other ranks over tcp"), std::string::npos) << text;
+  EXPECT_NE(text.find("Gloo: rank 0 of 2 failed at connecting with the other ranks over tcp"), std::string::npos)
+      << text;
   auto nowhere = options(milliseconds(300));
   nowhere->devices = {ProcessGroupGloo::createDeviceForInterface("no-such-interface")};
-  EXPECT_NE(message_of([&] { ProcessGroupGloo(store, 0, 1, nowhere); }).find("failed at making the device (no-such-interface)"),
+  EXPECT_NE(message_of([&] {
+              ProcessGroupGloo(store, 0, 1, nowhere);
+            }).find("failed at making the device (no-such-interface)"),
             std::string::npos);
 }
 
