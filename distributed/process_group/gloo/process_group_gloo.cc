@@ -15,11 +15,15 @@ namespace {
 
 // How long ranks that see the same fault at about the same time have to say so.
 constexpr std::chrono::milliseconds kMoment(100);
+// How long a store may take for an answer where something is wrong already.
+constexpr std::chrono::milliseconds kPatience(500);
 
 class StoreNotice final : public Notice {
  public:
-  StoreNotice(c10::intrusive_ptr<Store> store, int rank, int size)
-      : store_(std::move(store)), rank_(rank), size_(size) {}
+  StoreNotice(const c10::intrusive_ptr<Store>& store, int rank, int size)
+      : store_(store->clone()), rank_(rank), size_(size) {
+    store_->setTimeout(kPatience);
+  }
 
   void post(const std::string& why, const std::vector<int>& waited_for) override {
     own_ = why;
