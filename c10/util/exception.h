@@ -118,6 +118,10 @@ class DistBackendError : public DistError {
 class DistStoreError : public DistError {
   using DistError::DistError;
 };
+// A queue of a store has no element to take.
+class DistQueueEmptyError : public DistStoreError {
+  using DistStoreError::DistStoreError;
+};
 class DistNetworkError : public DistError {
   using DistError::DistError;
 };

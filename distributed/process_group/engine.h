@@ -1,0 +1,96 @@
+// What carries a backend's operations between the ranks of a group, on memory of the host: Gloo, MPI, or, in tests,
+// threads of one process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c10/core/scalar_type.h"
+#include "c10/util/exception.h"
+#include "distributed/process_group/types.h"
+
+namespace c10d {
+
+/// `count` elements side by side.
+struct Elements {
+  void* data = nullptr;
+  size_t count = 0;
+  c10::ScalarType dtype = c10::ScalarType::Float;
+  size_t bytes() const { return count * c10::elementSize(dtype); }
+};
+
+/// What engines throw where they know whom they waited for.
+class LostRanksError : public c10::DistBackendError {
+ public:
+  LostRanksError(const std::string& text, std::vector<int> ranks)
+      : DistBackendError(c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, text),
+        ranks_(std::move(ranks)) {}
+  const std::vector<int>& ranks() const { return ranks_; }
+
+ private:
+  std::vector<int> ranks_;
+};
+
+/// Blocking operations. Any number of threads may call, each for an operation of its own.
+///
+/// Every function throws DistBackendError when the deadline has passed, a peer is gone, or abort() was called; what is
+/// in the memory given is then undefined, and the engine may be of no more use. LostRanksError says whom it waited for.
+/// Reductions take SUM, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
+class Engine {
+ public:
+  /// Of an operation: its tag, the same on all ranks and no other's meanwhile (what follows it may have the same), and
+  /// until when it must be done.
+  struct Call {
+    uint32_t tag = 0;
+    std::chrono::steady_clock::time_point deadline;
+  };
+
+  Engine(int rank, int size) : rank_(rank), size_(size) {}
+  virtual ~Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  virtual const char* name() const = 0;
+
+  // Between two ranks. Messages of one tag from one rank to another arrive in order; both sides give the same number of
+  // bytes.
+  virtual void send(const Call& call, const void* data, size_t bytes, int to) = 0;
+  virtual void receive(const Call& call, void* data, size_t bytes, int from) = 0;
+  /// From whoever sends first. Returns who that is.
+  virtual int receive_any(const Call& call, void* data, size_t bytes) = 0;
+  /// Both at once.
+  virtual void send_receive(const Call& call, const void* out, int to, void* in, int from, size_t bytes) = 0;
+
+  // Of all ranks.
+  virtual void barrier(const Call& call) = 0;
+  virtual void broadcast(const Call& call, void* data, size_t bytes, int root) = 0;
+  virtual void all_reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op) = 0;
+  /// On other ranks than `root` the elements may change, too.
+  virtual void reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op, int root) = 0;
+  /// `out`: size() times `bytes`, in the order of ranks.
+  virtual void all_gather(const Call& call, const void* in, size_t bytes, void* out) = 0;
+  /// `out`: likewise, on the root; null elsewhere.
+  virtual void gather(const Call& call, const void* in, size_t bytes, void* out, int root) = 0;
+  /// `in`: size() times `bytes`, on the root; null elsewhere.
+  virtual void scatter(const Call& call, const void* in, void* out, size_t bytes, int root) = 0;
+  /// `in`: size() times out.count elements, which may change.
+  virtual void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) = 0;
+  /// To and from each rank, in the order of ranks, side by side.
+  virtual void all_to_all(const Call& call, const void* in, const std::vector<size_t>& in_bytes, void* out,
+                          const std::vector<size_t>& out_bytes) = 0;
+
+  /// Ends what runs with an error that has this text, and what is called later; on all other ranks what needs this one.
+  /// Returns at once, from any thread.
+  virtual void abort(const std::string& why) noexcept = 0;
+
+ private:
+  const int rank_, size_;
+};
+
+}  // namespace c10d

@@ -1,0 +1,120 @@
+// Ranks that are processes, and what the others are told when one dies, stops, or does something else.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "aten/ops/creation/ops.h"
+#include "distributed/process_group/gloo/process_group_gloo.h"
+#include "distributed/store/file_store.h"
+#include "distributed/testing/run_processes.h"
+
+namespace c10d {
+namespace {
+
+using std::chrono::milliseconds;
+using Tensors = std::vector<at::Tensor>;
+
+// Each rank's group, in a store that is a file.
+std::vector<testing::Ended> run_group(int size, milliseconds timeout,
+                                      const std::function<void(ProcessGroupGloo&, int rank)>& body) {
+  std::string path = ::testing::TempDir() + "store_XXXXXX";
+  const int file = ::mkstemp(path.data());
+  EXPECT_GE(file, 0);
+  ::close(file);
+  auto ended = testing::run_processes(size, [&](int rank) {
+    const auto store = c10::make_intrusive<FileStore>(path, size);
+    auto options = ProcessGroupGloo::Options::create(milliseconds(20000));
+    options->devices = {ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
+    options->group_name = "test";
+    ProcessGroupGloo group(store, rank, size, options);
+    group.setTimeout(timeout);
+    body(group, rank);
+  });
+  ::unlink(path.c_str());
+  return ended;
+}
+
+void train(ProcessGroupGloo& group, int steps, int64_t count, const std::function<void(int step)>& before) {
+  for (int step = 0; step < steps; ++step) {
+    before(step);
+    Tensors t{at::full({count}, 1.0f)};
+    group.allreduce(t)->wait();
+    TORCH_CHECK(t[0].data_ptr<float>()[count - 1] == static_cast<float>(group.getSize()), "a wrong sum");
+  }
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+// Small sums go to partners, large ones around a ring.
+class Faults : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(Faults, NoneAtAll) {
+  for (const testing::Ended& ended : run_group(
+           3, milliseconds(20000), [](ProcessGroupGloo&group, int) { train(group, 10, GetParam(), [](int) {}); })) {
+    EXPECT_EQ(ended.exit_code, 0) << ended.error;
+  }
+}
+
+TEST_P(Faults, AKilledRank) {
+  const auto ended = run_group(4, milliseconds(10000), [](ProcessGroupGloo& group, int rank) {
+    train(group, 1000, GetParam(), [&](int step) {
+      if (rank == 1 && step == 5) ::kill(::getpid(), SIGKILL);
+    });
+  });
+  EXPECT_EQ(ended[1].signal, SIGKILL);
+  for (const size_t rank : {0u, 2u, 3u}) {
+    EXPECT_EQ(ended[rank].exit_code, 1);
+    expect_contains(ended[rank].error, "ALLREDUCE number 5 of ");
+    expect_contains(ended[rank].error, "no word from rank 1");
+    EXPECT_LT(ended[rank].after - ended[1].after, milliseconds(2000));
+  }
+}
+
+TEST_P(Faults, AStoppedRank) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto ended = run_group(4, milliseconds(700), [](ProcessGroupGloo& group, int rank) {
+    train(group, 1000, GetParam(), [&](int step) {
+      if (rank != 1 || step != 5) return;
+      // Until the others have ended.
+      const pid_t self = ::getpid();
+      if (::fork() == 0) {
+        ::usleep(3000000);
+        ::kill(self, SIGKILL);
+        ::_exit(0);
+      }
+      ::kill(self, SIGSTOP);
+    });
+  });
+  EXPECT_EQ(ended[1].signal, SIGKILL);
+  for (const size_t rank : {0u, 2u, 3u}) {
+    EXPECT_EQ(ended[rank].exit_code, 1);
+    expect_contains(ended[rank].error, "ALLREDUCE number 5 of ");
+    expect_contains(ended[rank].error, "no word from rank 1");
+    EXPECT_LT(ended[rank].after, ended[1].after);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(20000));
+}
+
+TEST_P(Faults, AnExceptionInOneRank) {
+  const auto ended = run_group(3, milliseconds(10000), [](ProcessGroupGloo& group, int rank) {
+    train(group, 1000, GetParam(), [&](int step) { TORCH_CHECK(rank != 2 || step != 3, "no more data"); });
+  });
+  EXPECT_EQ(ended[2].error, "no more data");
+  for (const size_t rank : {0u, 1u}) {
+    EXPECT_EQ(ended[rank].exit_code, 1);
+    expect_contains(ended[rank].error, "ALLREDUCE number 3 of ");
+    expect_contains(ended[rank].error, "no word from rank 2");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Counts, Faults, ::testing::Values(16, 1 << 18));
+
+}  // namespace
+}  // namespace c10d

@@ -1,0 +1,164 @@
+#include "distributed/process_group/gloo/guarded_transport.h"
+
+#include <algorithm>
+
+#include "c10/util/string_util.h"
+
+namespace c10d::gloo_transport {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+thread_local Clock::time_point deadline = Clock::time_point::max();
+
+std::string names_of(const std::vector<int>& ranks) {
+  return c10::str(ranks.size() == 1 ? "rank " : "ranks ", c10::Join(", ", ranks));
+}
+
+}  // namespace
+
+DeadlineScope::DeadlineScope(Clock::time_point at) : before_(std::exchange(deadline, at)) {}
+DeadlineScope::~DeadlineScope() {
+  deadline = before_;
+}
+
+class Buffer final : public gloo::transport::UnboundBuffer {
+ public:
+  Buffer(std::unique_ptr<gloo::transport::UnboundBuffer> inner, std::shared_ptr<Waits> waits)
+      : UnboundBuffer(inner->ptr, inner->size), inner_(std::move(inner)), waits_(std::move(waits)) {
+    const std::lock_guard<std::mutex> lock(waits_->mutex_);
+    waits_->live_.insert(this);
+  }
+  ~Buffer() override {
+    const std::lock_guard<std::mutex> lock(waits_->mutex_);
+    waits_->live_.erase(this);
+  }
+
+  bool waitRecv(int* rank, milliseconds timeout) override {
+    return wait(receives_, timeout, [&](milliseconds limit) { return inner_->waitRecv(rank, limit); });
+  }
+  bool waitSend(int* rank, milliseconds timeout) override {
+    return wait(sends_, timeout, [&](milliseconds limit) { return inner_->waitSend(rank, limit); });
+  }
+  void abortWaitRecv() override { inner_->abortWaitRecv(); }
+  void abortWaitSend() override { inner_->abortWaitSend(); }
+  void send(int to, uint64_t slot, size_t offset, size_t bytes) override {
+    sends_.push_back({to});
+    start(sends_, [&] { inner_->send(to, slot, offset, bytes); });
+  }
+  void recv(int from, uint64_t slot, size_t offset, size_t bytes) override {
+    receives_.push_back({from});
+    start(receives_, [&] { inner_->recv(from, slot, offset, bytes); });
+  }
+  void recv(std::vector<int> from, uint64_t slot, size_t offset, size_t bytes) override {
+    receives_.push_back(from);
+    start(receives_, [&] { inner_->recv(std::move(from), slot, offset, bytes); });
+  }
+
+ private:
+  using Peers = std::vector<std::vector<int>>;  // of what was started and not waited for, in order
+
+  // A connection that has ended is an error here already.
+  template <class Start>
+  void start(const Peers& peers, const Start& inner_start) {
+    check_alive();
+    try {
+      inner_start();
+    } catch (const gloo::Exception& e) {
+      check_alive();
+      throw WaitError("lost " + names_of(peers.back()) + ": " + e.what(), peers.back());
+    }
+  }
+
+  template <class Wait>
+  bool wait(Peers& peers, milliseconds timeout, const Wait& inner_wait) {
+    check_alive();
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    milliseconds limit =
+        timeout == gloo::transport::kUnsetTimeout || timeout.count() == 0 ? left : std::min(timeout, left);
+    const std::vector<int> ranks = peers.empty() ? std::vector<int>() : peers.front();
+    const std::string names = peers.empty() ? "a rank" : names_of(ranks);
+    if (limit.count() <= 0) throw WaitError("timed out waiting for " + names, ranks);
+    bool is_done = false;
+    try {
+      is_done = inner_wait(limit);
+    } catch (const gloo::Exception& e) {
+      check_alive();
+      if (Clock::now() >= deadline) throw WaitError("timed out waiting for " + names, ranks);
+      throw WaitError("lost " + names + ": " + e.what(), ranks);
+    }
+    check_alive();
+    if (!is_done) throw WaitError("gave up waiting for " + names, ranks);
+    if (!peers.empty()) peers.erase(peers.begin());
+    return true;
+  }
+
+  void check_alive() const {
+    const std::string why = waits_->aborted();
+    if (!why.empty()) throw gloo::IoException(why);
+  }
+
+  const std::unique_ptr<gloo::transport::UnboundBuffer> inner_;
+  const std::shared_ptr<Waits> waits_;
+  Peers sends_, receives_;
+};
+
+void Waits::abort(const std::string& why) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (aborted_.empty()) aborted_ = why;
+  for (Buffer* buffer : live_) {
+    buffer->abortWaitRecv();
+    buffer->abortWaitSend();
+  }
+}
+
+std::string Waits::aborted() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return aborted_;
+}
+
+namespace {
+
+class Context final : public gloo::transport::Context {
+ public:
+  Context(std::shared_ptr<gloo::transport::Context> inner, std::shared_ptr<Waits> waits)
+      : gloo::transport::Context(inner->rank, inner->size), inner_(std::move(inner)), waits_(std::move(waits)) {}
+  std::unique_ptr<gloo::transport::Pair>& getPair(int rank) override { return inner_->getPair(rank); }
+  std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override {
+    inner_->setTimeout(getTimeout());
+    return inner_->createPair(rank);
+  }
+  std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* data, size_t bytes) override {
+    return std::make_unique<Buffer>(inner_->createUnboundBuffer(data, bytes), waits_);
+  }
+
+ private:
+  const std::shared_ptr<gloo::transport::Context> inner_;
+  const std::shared_ptr<Waits> waits_;
+};
+
+class Device final : public gloo::transport::Device {
+ public:
+  Device(std::shared_ptr<gloo::transport::Device> inner, std::shared_ptr<Waits> waits)
+      : inner_(std::move(inner)), waits_(std::move(waits)) {}
+  std::string str() const override { return inner_->str(); }
+  const std::string& getPCIBusID() const override { return inner_->getPCIBusID(); }
+  int getInterfaceSpeed() const override { return inner_->getInterfaceSpeed(); }
+  std::shared_ptr<gloo::transport::Context> createContext(int rank, int size) override {
+    return std::make_shared<Context>(inner_->createContext(rank, size), waits_);
+  }
+
+ private:
+  const std::shared_ptr<gloo::transport::Device> inner_;
+  const std::shared_ptr<Waits> waits_;
+};
+
+}  // namespace
+
+std::shared_ptr<gloo::transport::Device> guarded(std::shared_ptr<gloo::transport::Device> device,
+                                                 std::shared_ptr<Waits> waits) {
+  return std::make_shared<Device>(std::move(device), std::move(waits));
+}
+
+}  // namespace c10d::gloo_transport

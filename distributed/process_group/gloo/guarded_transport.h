@@ -1,0 +1,62 @@
+// Gloo's transport with what it lacks: a deadline for each operation, an end to waiting that any thread can call, and
+// errors that name the rank that was waited for.
+//
+// Gloo's algorithms run on these buffers unchanged. Include it in sources only: Gloo's headers are large.
+#pragma once
+
+#include <gloo/common/error.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace c10d::gloo_transport {
+
+class Buffer;
+
+/// A wait that failed, and whom it was for.
+struct WaitError : gloo::IoException {
+  WaitError(const std::string& text, std::vector<int> waited_for) : IoException(text), ranks(std::move(waited_for)) {}
+  std::vector<int> ranks;
+};
+
+/// The waits of a group's threads.
+class Waits {
+ public:
+  /// Ends all waits, and those that come later, with an error of this text; the first one stays.
+  void abort(const std::string& why);
+  /// Why waits end; "" where they do not.
+  std::string aborted() const;
+
+ private:
+  friend class Buffer;
+  mutable std::mutex mutex_;
+  std::set<Buffer*> live_;
+  std::string aborted_;
+};
+
+/// As long as it lives, the calling thread's waits end at the deadline.
+class DeadlineScope {
+ public:
+  explicit DeadlineScope(std::chrono::steady_clock::time_point deadline);
+  ~DeadlineScope();
+  DeadlineScope(const DeadlineScope&) = delete;
+  DeadlineScope& operator=(const DeadlineScope&) = delete;
+
+ private:
+  std::chrono::steady_clock::time_point before_;
+};
+
+/// A device whose contexts' buffers throw WaitError at the deadline and when a peer is gone, and gloo::IoException when
+/// `waits` is aborted.
+std::shared_ptr<gloo::transport::Device> guarded(std::shared_ptr<gloo::transport::Device> device,
+                                                 std::shared_ptr<Waits> waits);
+
+}  // namespace c10d::gloo_transport

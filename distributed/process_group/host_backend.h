@@ -1,0 +1,147 @@
+// A backend of CPU tensors.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "distributed/process_group/backend.h"
+#include "distributed/process_group/engine.h"
+
+namespace c10d {
+
+/// What ranks must agree about before data moves.
+struct Fingerprint {
+  uint64_t sequence = 0;
+  uint64_t count = 0;  // of elements, where that is the same on all ranks
+  OpType operation = OpType::UNKNOWN;
+  ReduceOp::RedOpType reduction = ReduceOp::UNUSED;
+  c10::ScalarType dtype = c10::ScalarType::Undefined;
+  int32_t root = -1;
+  bool operator==(const Fingerprint&) const = default;
+};
+/// "ALLREDUCE number 3 of 10 Float elements (SUM)"
+std::string describe(const Fingerprint& fingerprint);
+
+/// Where the ranks of a group say why it is of no more use, since most see only that a connection ends. May throw.
+class Notice {
+ public:
+  virtual ~Notice() = default;
+  /// Before this rank ends its connections: what went wrong, and whom it had waited for.
+  virtual void post(const std::string& why, const std::vector<int>& waited_for) = 0;
+  /// After that: what the others have said, as far as it is news. Takes a moment.
+  virtual std::string others() = 0;
+};
+
+/// All that backends of CPU tensors have in common: what operations mean in terms of an engine's, checks of arguments,
+/// threads that carry the operations out in the order in which they were started, deadlines, and that all ranks do the
+/// same: before data moves each rank compares its call with a neighbour's, and throws, as all others do then, where
+/// they differ. Tensors may have any strides.
+///
+/// After an error of an operation the group is of no more use, on any rank: what runs ends, what is called later
+/// throws, and both say what the first error was.
+class HostBackend : public Backend {
+ public:
+  struct HostOptions : Options {
+    using Options::Options;
+    int threads = 2;            // how many operations run at a time
+    bool compare_calls = true;  // whether ranks compare their calls
+  };
+
+  HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options,
+              std::unique_ptr<Notice> notice = nullptr);
+  /// Waits for what was started.
+  ~HostBackend() override;
+
+  std::string getBackendName() const override { return options_->backend; }
+  c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
+
+  c10::intrusive_ptr<Work> broadcast(std::vector<at::Tensor>& tensors, const BroadcastOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> allreduce(std::vector<at::Tensor>& tensors, const AllreduceOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> allreduce_coalesced(std::vector<at::Tensor>& tensors,
+                                               const AllreduceCoalescedOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> reduce(std::vector<at::Tensor>& tensors, const ReduceOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> allgather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
+                                     const AllgatherOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> _allgather_base(at::Tensor& output, at::Tensor& input,
+                                           const AllgatherOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> allgather_coalesced(std::vector<std::vector<at::Tensor>>& outputs,
+                                               std::vector<at::Tensor>& inputs,
+                                               const AllgatherOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> allgather_into_tensor_coalesced(std::vector<at::Tensor>& outputs,
+                                                           std::vector<at::Tensor>& inputs,
+                                                           const AllgatherOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> gather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
+                                  const GatherOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> scatter(std::vector<at::Tensor>& outputs, std::vector<std::vector<at::Tensor>>& inputs,
+                                   const ScatterOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> reduce_scatter(std::vector<at::Tensor>& outputs,
+                                          std::vector<std::vector<at::Tensor>>& inputs,
+                                          const ReduceScatterOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                                const ReduceScatterOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outputs,
+                                                           std::vector<at::Tensor>& inputs,
+                                                           const ReduceScatterOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> alltoall_base(at::Tensor& output, at::Tensor& input,
+                                         std::vector<int64_t>& output_split_sizes,
+                                         std::vector<int64_t>& input_split_sizes,
+                                         const AllToAllOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                                    const AllToAllOptions& opts = {}) override;
+  c10::intrusive_ptr<Work> send(std::vector<at::Tensor>& tensors, int to, int tag) override;
+  c10::intrusive_ptr<Work> recv(std::vector<at::Tensor>& tensors, int from, int tag) override;
+  c10::intrusive_ptr<Work> recvAnysource(std::vector<at::Tensor>& tensors, int tag) override;
+  c10::intrusive_ptr<Work> barrier(const BarrierOptions& opts = {}) override;
+  void monitoredBarrier(const BarrierOptions& opts, bool wait_all_ranks = false) override;
+
+  void setTimeout(std::chrono::milliseconds timeout) override;
+  uint64_t getSequenceNumberForGroup() override;
+  void abort() override;
+  void shutdown() override;
+
+ private:
+  class Operation;
+  using OperationPtr = c10::intrusive_ptr<Operation>;
+  using Body = std::function<void(const Engine::Call& call, Operation& operation)>;
+  // Operations that must not overtake each other: to or from a rank with a tag.
+  using Line = std::tuple<OpType, int, int>;
+
+  c10::intrusive_ptr<Work> start(Fingerprint fingerprint, std::chrono::milliseconds timeout,
+                                 std::vector<at::Tensor> outputs, Body body);
+  c10::intrusive_ptr<Work> start_between(OpType type, const at::Tensor& tensor, int peer, int tag, Body body);
+  c10::intrusive_ptr<Work> reduce_scatter_parts(OpType type, const at::Tensor& output, std::vector<at::Tensor> inputs,
+                                                const ReduceScatterOptions& opts);
+  void check_usable() const;
+  void break_group(std::string& why, const std::vector<int>& waited_for);
+  void run(Operation& operation);
+  void compare_calls(const Engine::Call& call, const Fingerprint& mine);
+  std::exception_ptr failed(const Operation& operation, const std::exception& why, double ms);
+  void serve();
+  void serve_lines();
+  void join_threads();
+
+  const std::unique_ptr<Engine> engine_;
+  const c10::intrusive_ptr<HostOptions> options_;
+  const std::unique_ptr<Notice> notice_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<OperationPtr> queue_;
+  std::map<Line, std::deque<OperationPtr>> lines_;
+  std::deque<Line> ready_lines_;  // have operations, and none that runs
+  size_t idle_line_threads_ = 0;
+  std::vector<std::thread> threads_;
+  uint64_t sequence_ = 0;
+  bool stopping_ = false;
+  std::string broken_;  // why the group is of no more use
+};
+
+}  // namespace c10d

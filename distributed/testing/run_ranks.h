@@ -1,0 +1,21 @@
+// Ranks as threads of a test.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace c10d::testing {
+
+/// Runs `body(rank)` on a thread for each rank. Returns when all have ended; what one throws is thrown here, that of
+/// the lowest rank first. A program whose ranks have not ended after `limit` prints which have not, and aborts.
+void run_ranks(int size, const std::function<void(int rank)>& body,
+               std::chrono::milliseconds limit = std::chrono::seconds(60));
+
+/// What each rank threw, as text; "" for nothing.
+std::vector<std::string> errors_of_ranks(int size, const std::function<void(int rank)>& body,
+                                         std::chrono::milliseconds limit = std::chrono::seconds(60));
+
+}  // namespace c10d::testing
