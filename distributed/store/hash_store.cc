@@ -59,7 +59,9 @@ std::vector<uint8_t> HashStore::compareSet(const std::string& key, const std::ve
   return to_bytes(now);
 }
 
-std::vector<uint8_t> HashStore::get(const std::string& key) { return std::move(HashStore::multiGet({key})[0]); }
+std::vector<uint8_t> HashStore::get(const std::string& key) {
+  return std::move(HashStore::multiGet({key})[0]);
+}
 
 int64_t HashStore::add(const std::string& key, int64_t value) {
   std::lock_guard<std::mutex> lock(shared_->mutex);
