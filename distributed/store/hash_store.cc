@@ -42,7 +42,7 @@ HashStore::HashStore(std::shared_ptr<Shared> shared, const std::chrono::millisec
 HashStore::~HashStore() = default;
 
 c10::intrusive_ptr<Store> HashStore::clone() {
-  return c10::intrusive_ptr<Store>::reclaim(new HashStore(shared_, timeout_));
+  return c10::make_intrusive<HashStore>(shared_, timeout_);
 }
 
 void HashStore::set(const std::string& key, const std::vector<uint8_t>& value) {

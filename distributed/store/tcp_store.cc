@@ -127,7 +127,7 @@ TCPStore::~TCPStore() {
 }
 
 c10::intrusive_ptr<Store> TCPStore::clone() {
-  return c10::intrusive_ptr<Store>::reclaim(new TCPStore(*this, Deadline(timeout_)));
+  return c10::make_intrusive<TCPStore>(*this, Deadline(timeout_));
 }
 
 std::unique_ptr<TCPConnection> TCPStore::connect(const Deadline& deadline, bool was_there) const {

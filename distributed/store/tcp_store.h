@@ -120,6 +120,7 @@ class TCPStore : public Store {
   std::string repr() const;
 
  private:
+  friend c10::intrusive_ptr<TCPStore>;
   TCPStore(const TCPStore& other, const detail::Deadline& deadline);
 
   void check_sizes(const char* what, const std::vector<std::string>& keys,

@@ -140,6 +140,17 @@ TEST(TCPStoreTest, AFailedConnectionSaysWhatWasTried) {
   EXPECT_THROW(TCPStore("127.0.0.1", options), c10::ValueError);
 }
 
+TEST(TCPStoreTest, AServerEndsWithItsLastHandle) {
+  auto server = tcp_server();
+  const uint16_t port = server->getPort();
+  auto copy = server->clone();
+  server.reset();
+  copy->set("a", "1");
+  EXPECT_EQ(copy->get_to_str("a"), "1");
+  copy.reset();
+  EXPECT_THROW(tcp_client(port, milliseconds(50)), c10::DistNetworkError);
+}
+
 TEST(TCPStoreTest, ATakenPortIsAnError) {
   auto store = tcp_server();
   TCPStoreOptions options;
