@@ -7,7 +7,11 @@
 
 namespace c10d::detail {
 
-inline std::vector<uint8_t> to_bytes(const std::string& text) { return {text.begin(), text.end()}; }
-inline std::string to_text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+inline std::vector<uint8_t> to_bytes(const std::string& text) {
+  return {text.begin(), text.end()};
+}
+inline std::string to_text(const std::vector<uint8_t>& bytes) {
+  return {bytes.begin(), bytes.end()};
+}
 
 }  // namespace c10d::detail

@@ -26,14 +26,16 @@ using detail::to_text;
 
 namespace {
 
-// A record of the file: length and bytes of the key, length and bytes of the value, lengths of 32 bits in the machine's order.
-// Keys of users begin with '/', a removed key with '-', the store's own are these.
+// A record of the file: length and bytes of the key, length and bytes of the value, lengths of 32 bits in the machine's
+// order. Keys of users begin with '/', a removed key with '-', the store's own are these.
 constexpr const char* kRefcount = "refcount/";
 constexpr const char* kCleanup = "cleanup/";
 constexpr std::chrono::microseconds kFirstPause{200};
 constexpr std::chrono::microseconds kLongestPause{20000};
 
-std::string user_key(const std::string& key) { return "/" + key; }
+std::string user_key(const std::string& key) {
+  return "/" + key;
+}
 
 void append_bytes(std::string& out, const std::string& bytes) {
   TORCH_CHECK_VALUE(bytes.size() < std::numeric_limits<uint32_t>::max(), "FileStore: ", bytes.size(),
@@ -78,8 +80,9 @@ class FileStore::OpenFile {
       }
       if (deadline.passed()) {
         release();
-        C10_THROW_ERROR(DistStoreError, c10::str("FileStore at ", path_, ": another process holds the lock of the file; ",
-                                                 "waited ", deadline.elapsed().count(), " ms"));
+        C10_THROW_ERROR(DistStoreError,
+                        c10::str("FileStore at ", path_, ": another process holds the lock of the file; ", "waited ",
+                                 deadline.elapsed().count(), " ms"));
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongestPause);
@@ -198,7 +201,9 @@ c10::intrusive_ptr<Store> FileStore::clone() {
   return copy;
 }
 
-void FileStore::locked(const std::function<void(OpenFile&)>& f) { locked(f, /*create=*/false, detail::Deadline(timeout_)); }
+void FileStore::locked(const std::function<void(OpenFile&)>& f) {
+  locked(f, /*create=*/false, detail::Deadline(timeout_));
+}
 
 void FileStore::locked(const std::function<void(OpenFile&)>& f, bool create, const detail::Deadline& deadline) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -273,7 +278,9 @@ std::vector<uint8_t> FileStore::compareSet(const std::string& key, const std::ve
   return result;
 }
 
-std::vector<uint8_t> FileStore::get(const std::string& key) { return std::move(FileStore::multiGet({key})[0]); }
+std::vector<uint8_t> FileStore::get(const std::string& key) {
+  return std::move(FileStore::multiGet({key})[0]);
+}
 
 int64_t FileStore::add(const std::string& key, int64_t value) {
   int64_t sum = 0;
@@ -288,7 +295,8 @@ bool FileStore::deleteKey(const std::string&) {
 bool FileStore::check(const std::vector<std::string>& keys) {
   bool all = false;
   locked([&](OpenFile&) {
-    all = std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return cache_.count(user_key(key)) != 0; });
+    all =
+        std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return cache_.count(user_key(key)) != 0; });
   });
   return all;
 }

@@ -16,13 +16,13 @@ namespace detail {
 class Deadline;
 }
 
-/// A log of keys and values in a file, in the format of PyTorch's FileStore. Each call opens the file, locks it (fcntl and
-/// flock) for as long as it reads or writes, and closes it; the lock of a process that ends is given up. Who waits looks every
-/// few milliseconds (at most 20).
+/// A log of keys and values in a file, in the format of PyTorch's FileStore. Each call opens the file, locks it (fcntl
+/// and flock) for as long as it reads or writes, and closes it; the lock of a process that ends is given up. Who waits
+/// looks every few milliseconds (at most 20).
 ///
-/// The file is made when it is not there. With `numWorkers` >= 0 it is removed when that many stores on it have ended and none
-/// is left; use a fresh path for each job. A record that a killed process left half written is overwritten. Where the file is
-/// no store's, cannot be read or written, or was removed, calls throw c10::DistStoreError.
+/// The file is made when it is not there. With `numWorkers` >= 0 it is removed when that many stores on it have ended
+/// and none is left; use a fresh path for each job. A record that a killed process left half written is overwritten.
+/// Where the file is no store's, cannot be read or written, or was removed, calls throw c10::DistStoreError.
 ///
 /// deleteKey and queues are not supported: c10::NotImplementedError. A child of fork() makes a FileStore of its own.
 ///

@@ -27,8 +27,12 @@ using std::chrono::milliseconds;
 using testing::bytes;
 using ::testing::HasSubstr;
 
-std::string fresh_path() { return c10::testing::fresh_folder() + "/store"; }
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+std::string fresh_path() {
+  return c10::testing::fresh_folder() + "/store";
+}
+bool exists(const std::string& path) {
+  return ::access(path.c_str(), F_OK) == 0;
+}
 
 template <size_t N>
 std::string whole(const char (&literal)[N]) {
@@ -103,7 +107,8 @@ TEST(FileStoreTest, AHalfRecordIsOverwritten) {
 
 TEST(FileStoreTest, LeavesAFileThatIsNoStore) {
   const std::string path = fresh_path();
-  for (const std::string& text : {std::string("the only copy of something"), std::string("x"), std::string(1000, '\xff')}) {
+  for (const std::string& text :
+       {std::string("the only copy of something"), std::string("x"), std::string(1000, '\xff')}) {
     write_file(path, text);
     EXPECT_THAT(message_of<c10::DistStoreError>([&] { FileStore(path, 1); }), HasSubstr("no store's"));
     EXPECT_EQ(read_file(path), text);
@@ -111,7 +116,8 @@ TEST(FileStoreTest, LeavesAFileThatIsNoStore) {
 }
 
 TEST(FileStoreTest, NamesThePathInErrors) {
-  EXPECT_THAT(message_of<c10::DistStoreError>([] { FileStore("/nowhere/at/all", 1); }), HasSubstr("/nowhere/at/all: cannot"));
+  EXPECT_THAT(message_of<c10::DistStoreError>([] { FileStore("/nowhere/at/all", 1); }),
+              HasSubstr("/nowhere/at/all: cannot"));
   const std::string path = fresh_path();
   FileStore store(path, 1);
   ::unlink(path.c_str());

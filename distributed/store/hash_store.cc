@@ -42,7 +42,7 @@ HashStore::HashStore(std::shared_ptr<Shared> shared, const std::chrono::millisec
 HashStore::~HashStore() = default;
 
 c10::intrusive_ptr<Store> HashStore::clone() {
-  return c10::intrusive_ptr<Store>::reclaim(new HashStore(shared_, timeout_));
+  return c10::make_intrusive<HashStore>(shared_, timeout_);
 }
 
 void HashStore::set(const std::string& key, const std::vector<uint8_t>& value) {
@@ -59,7 +59,9 @@ std::vector<uint8_t> HashStore::compareSet(const std::string& key, const std::ve
   return to_bytes(now);
 }
 
-std::vector<uint8_t> HashStore::get(const std::string& key) { return std::move(HashStore::multiGet({key})[0]); }
+std::vector<uint8_t> HashStore::get(const std::string& key) {
+  return std::move(HashStore::multiGet({key})[0]);
+}
 
 int64_t HashStore::add(const std::string& key, int64_t value) {
   std::lock_guard<std::mutex> lock(shared_->mutex);

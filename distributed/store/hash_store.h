@@ -43,6 +43,7 @@ class HashStore : public Store {
   std::vector<std::string> listKeys() override;
 
  private:
+  friend c10::intrusive_ptr<HashStore>;
   struct Shared;
   explicit HashStore(std::shared_ptr<Shared> shared, const std::chrono::milliseconds& timeout);
 

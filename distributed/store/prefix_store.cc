@@ -18,28 +18,48 @@ std::vector<std::string> PrefixStore::joined(const std::vector<std::string>& key
   return result;
 }
 
-c10::intrusive_ptr<Store> PrefixStore::clone() { return c10::make_intrusive<PrefixStore>(prefix_, store_->clone()); }
+c10::intrusive_ptr<Store> PrefixStore::clone() {
+  return c10::make_intrusive<PrefixStore>(prefix_, store_->clone());
+}
 
-void PrefixStore::set(const std::string& key, const std::vector<uint8_t>& value) { store_->set(joined(key), value); }
+void PrefixStore::set(const std::string& key, const std::vector<uint8_t>& value) {
+  store_->set(joined(key), value);
+}
 
 std::vector<uint8_t> PrefixStore::compareSet(const std::string& key, const std::vector<uint8_t>& currentValue,
                                              const std::vector<uint8_t>& newValue) {
   return store_->compareSet(joined(key), currentValue, newValue);
 }
 
-std::vector<uint8_t> PrefixStore::get(const std::string& key) { return store_->get(joined(key)); }
-int64_t PrefixStore::add(const std::string& key, int64_t value) { return store_->add(joined(key), value); }
-bool PrefixStore::deleteKey(const std::string& key) { return store_->deleteKey(joined(key)); }
-bool PrefixStore::check(const std::vector<std::string>& keys) { return store_->check(joined(keys)); }
-int64_t PrefixStore::getNumKeys() { return store_->getNumKeys(); }
-void PrefixStore::wait(const std::vector<std::string>& keys) { store_->wait(joined(keys)); }
+std::vector<uint8_t> PrefixStore::get(const std::string& key) {
+  return store_->get(joined(key));
+}
+int64_t PrefixStore::add(const std::string& key, int64_t value) {
+  return store_->add(joined(key), value);
+}
+bool PrefixStore::deleteKey(const std::string& key) {
+  return store_->deleteKey(joined(key));
+}
+bool PrefixStore::check(const std::vector<std::string>& keys) {
+  return store_->check(joined(keys));
+}
+int64_t PrefixStore::getNumKeys() {
+  return store_->getNumKeys();
+}
+void PrefixStore::wait(const std::vector<std::string>& keys) {
+  store_->wait(joined(keys));
+}
 
 void PrefixStore::wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& timeout) {
   store_->wait(joined(keys), timeout);
 }
 
-const std::chrono::milliseconds& PrefixStore::getTimeout() const noexcept { return store_->getTimeout(); }
-void PrefixStore::setTimeout(const std::chrono::milliseconds& timeout) { store_->setTimeout(timeout); }
+const std::chrono::milliseconds& PrefixStore::getTimeout() const noexcept {
+  return store_->getTimeout();
+}
+void PrefixStore::setTimeout(const std::chrono::milliseconds& timeout) {
+  store_->setTimeout(timeout);
+}
 
 void PrefixStore::append(const std::string& key, const std::vector<uint8_t>& value) {
   store_->append(joined(key), value);
@@ -53,7 +73,9 @@ void PrefixStore::multiSet(const std::vector<std::string>& keys, const std::vect
   store_->multiSet(joined(keys), values);
 }
 
-bool PrefixStore::hasExtendedApi() const { return store_->hasExtendedApi(); }
+bool PrefixStore::hasExtendedApi() const {
+  return store_->hasExtendedApi();
+}
 
 void PrefixStore::queuePush(const std::string& key, const std::vector<uint8_t>& value) {
   store_->queuePush(joined(key), value);
@@ -63,7 +85,9 @@ std::vector<uint8_t> PrefixStore::queuePop(const std::string& key, bool block) {
   return store_->queuePop(joined(key), block);
 }
 
-int64_t PrefixStore::queueLen(const std::string& key) { return store_->queueLen(joined(key)); }
+int64_t PrefixStore::queueLen(const std::string& key) {
+  return store_->queueLen(joined(key));
+}
 
 std::vector<std::string> PrefixStore::listKeys() {
   const std::string start = joined("");

@@ -20,20 +20,26 @@ namespace {
 
 }  // namespace
 
-void Store::set(const std::string& key, const std::string& value) { set(key, to_bytes(value)); }
+void Store::set(const std::string& key, const std::string& value) {
+  set(key, to_bytes(value));
+}
 
 std::string Store::compareSet(const std::string& key, const std::string& currentValue, const std::string& newValue) {
   return to_text(compareSet(key, to_bytes(currentValue), to_bytes(newValue)));
 }
 
-std::string Store::get_to_str(const std::string& key) { return to_text(get(key)); }
+std::string Store::get_to_str(const std::string& key) {
+  return to_text(get(key));
+}
 
 void Store::setTimeout(const std::chrono::milliseconds& timeout) {
   detail::check_timeout(timeout);
   timeout_ = timeout;
 }
 
-void Store::append(const std::string&, const std::vector<uint8_t>&) { unsupported("append"); }
+void Store::append(const std::string&, const std::vector<uint8_t>&) {
+  unsupported("append");
+}
 
 std::vector<std::vector<uint8_t>> Store::multiGet(const std::vector<std::string>& keys) {
   wait(keys);
@@ -47,10 +53,18 @@ void Store::multiSet(const std::vector<std::string>& keys, const std::vector<std
   for (size_t i = 0; i < keys.size(); ++i) set(keys[i], values[i]);
 }
 
-void Store::queuePush(const std::string&, const std::vector<uint8_t>&) { unsupported("queuePush"); }
-std::vector<uint8_t> Store::queuePop(const std::string&, bool) { unsupported("queuePop"); }
-int64_t Store::queueLen(const std::string&) { unsupported("queueLen"); }
-std::vector<std::string> Store::listKeys() { unsupported("listKeys"); }
+void Store::queuePush(const std::string&, const std::vector<uint8_t>&) {
+  unsupported("queuePush");
+}
+std::vector<uint8_t> Store::queuePop(const std::string&, bool) {
+  unsupported("queuePop");
+}
+int64_t Store::queueLen(const std::string&) {
+  unsupported("queueLen");
+}
+std::vector<std::string> Store::listKeys() {
+  unsupported("listKeys");
+}
 
 void Store::barrier(const std::string& key, int64_t world_size, const std::chrono::milliseconds& timeout) {
   detail::check_timeout(timeout);
@@ -66,6 +80,8 @@ StoreTimeoutGuard::StoreTimeoutGuard(Store& store, const std::chrono::millisecon
   store.setTimeout(timeout);
 }
 
-StoreTimeoutGuard::~StoreTimeoutGuard() { store_.setTimeout(previous_); }
+StoreTimeoutGuard::~StoreTimeoutGuard() {
+  store_.setTimeout(previous_);
+}
 
 }  // namespace c10d

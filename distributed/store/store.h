@@ -1,7 +1,8 @@
 // Key-value stores, by which the processes of a job find each other and agree.
 //
-// A store is a control plane: keys and values of bytes to kilobytes. HashStore serves the threads of one process, FileStore
-// the processes that see one file, TCPStore those that reach one server; PrefixStore gives a part of any of them.
+// A store is a control plane: keys and values of bytes to kilobytes. HashStore serves the threads of one process,
+// FileStore the processes that see one file, TCPStore those that reach one server; PrefixStore gives a part of any of
+// them.
 //
 //   c10d::TCPStoreOptions options;
 //   options.isServer = rank == 0;
@@ -22,10 +23,10 @@ namespace c10d {
 
 /// What all stores do. Keys are any bytes, values too; a key that is set again has the newer value.
 ///
-/// Calls may come from any number of threads at once, but for setTimeout, which no other call may run beside. What waits does
-/// so for getTimeout(), or for the timeout it is given, and then throws c10::DistStoreError with the key and the time; a
-/// timeout of 0 (kNoTimeout) is no limit, and a negative one throws c10::ValueError. What a store does not offer throws
-/// c10::NotImplementedError.
+/// Calls may come from any number of threads at once, but for setTimeout, which no other call may run beside. What
+/// waits does so for getTimeout(), or for the timeout it is given, and then throws c10::DistStoreError with the key and
+/// the time; a timeout of 0 (kNoTimeout) is no limit, and a negative one throws c10::ValueError. What a store does not
+/// offer throws c10::NotImplementedError.
 class Store : public c10::intrusive_ptr_target {
  public:
   static constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::seconds(300);
@@ -44,8 +45,8 @@ class Store : public c10::intrusive_ptr_target {
   void set(const std::string& key, const std::string& value);
   virtual void set(const std::string& key, const std::vector<uint8_t>& value) = 0;
 
-  /// Sets the key to `newValue` if its value is `currentValue`, or if it has none and `currentValue` is empty. Returns the
-  /// value that the key then has; where it has none, `currentValue`.
+  /// Sets the key to `newValue` if its value is `currentValue`, or if it has none and `currentValue` is empty. Returns
+  /// the value that the key then has; where it has none, `currentValue`.
   ///
   ///   bool leads = store->compareSet("leader", "", "rank 3") == "rank 3";
   std::string compareSet(const std::string& key, const std::string& currentValue, const std::string& newValue);
@@ -56,8 +57,8 @@ class Store : public c10::intrusive_ptr_target {
   std::string get_to_str(const std::string& key);
   virtual std::vector<uint8_t> get(const std::string& key) = 0;
 
-  /// Adds to the number that a key holds as decimal text (none: 0; the sum wraps) and returns the sum. Where the value is no
-  /// such number it throws c10::DistStoreError and changes nothing; a TCPStore then ends this client's connection
+  /// Adds to the number that a key holds as decimal text (none: 0; the sum wraps) and returns the sum. Where the value
+  /// is no such number it throws c10::DistStoreError and changes nothing; a TCPStore then ends this client's connection
   /// (c10::DistNetworkError).
   virtual int64_t add(const std::string& key, int64_t value) = 0;
 
@@ -89,7 +90,8 @@ class Store : public c10::intrusive_ptr_target {
 
   /// First in, first out. Queues are apart from keys: one name may be both.
   virtual void queuePush(const std::string& key, const std::vector<uint8_t>& value);
-  /// Takes the oldest element. Waits for one, or with `block` false throws c10::DistQueueEmptyError where there is none.
+  /// Takes the oldest element. Waits for one, or with `block` false throws c10::DistQueueEmptyError where there is
+  /// none.
   virtual std::vector<uint8_t> queuePop(const std::string& key, bool block = true);
   /// How many elements there are; 0 for a queue nobody has pushed to.
   virtual int64_t queueLen(const std::string& key);

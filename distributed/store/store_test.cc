@@ -22,9 +22,9 @@ namespace {
 using c10::testing::message_of;
 using std::chrono::milliseconds;
 using testing::bytes;
+using ::testing::HasSubstr;
 using testing::store_kinds;
 using testing::StoreKind;
-using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 class StoreTest : public ::testing::TestWithParam<StoreKind> {
@@ -230,7 +230,9 @@ TEST_P(StoreTest, AnElementWakesOneOfThoseThatWait) {
 TEST_P(StoreTest, TimeoutsNameKeyAndTime) {
   store_->set("there", "1");
   const auto start = std::chrono::steady_clock::now();
-  const std::string waited = message_of<c10::DistStoreError>([&] { store_->wait({"there", "never"}, milliseconds(60)); });
+  const std::string waited = message_of<c10::DistStoreError>([&] {
+    store_->wait({"there", "never"}, milliseconds(60));
+  });
   const auto took = std::chrono::steady_clock::now() - start;
   EXPECT_GE(took, milliseconds(60));
   EXPECT_LT(took, std::chrono::seconds(20));

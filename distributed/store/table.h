@@ -1,4 +1,5 @@
-// The data of a store in one process's memory, without waiting and without locks: HashStore's and the TCPStore server's.
+// The data of a store in one process's memory, without waiting and without locks: HashStore's and the TCPStore
+// server's.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@ struct TableLimits {
   size_t bytes = SIZE_MAX;  ///< of keys, values and elements, and kOverhead for each
 };
 
-/// Keys with values, and queues. What would pass a limit throws c10::DistStoreError, and so does adding to what is no number;
-/// nothing has changed then.
+/// Keys with values, and queues. What would pass a limit throws c10::DistStoreError, and so does adding to what is no
+/// number; nothing has changed then.
 class Table {
  public:
   static constexpr size_t kOverhead = 64;

@@ -78,8 +78,8 @@ Socket try_listen(int family, uint16_t port, int* error) {
     in->sin_port = htons(port);
     size = sizeof(*in);
   }
-  const bool listens = ::bind(socket.fd(), reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                       ::listen(socket.fd(), kBacklog) == 0;
+  const bool listens =
+      ::bind(socket.fd(), reinterpret_cast<sockaddr*>(&address), size) == 0 && ::listen(socket.fd(), kBacklog) == 0;
   *error = errno;
   return listens ? std::move(socket) : Socket();
 }
@@ -142,9 +142,10 @@ TCPConnection::TCPConnection(const std::string& host, uint16_t port, const Deadl
     milliseconds next = pause + milliseconds(random() % (pause.count() / 2));
     if (deadline.limited()) next = std::min(next, milliseconds(deadline.poll_timeout()));
     if (deadline.passed() || next.count() == 0 || (was_there && refused_)) {
-      C10_THROW_ERROR(DistNetworkError, c10::str("TCPStore: could not connect to ", endpoint_text(host, port), " within ",
-                                                 was_there ? deadline.elapsed().count() : deadline.timeout().count(),
-                                                 " ms; attempts: ", attempts, ", the last error: ", last));
+      C10_THROW_ERROR(DistNetworkError,
+                      c10::str("TCPStore: could not connect to ", endpoint_text(host, port), " within ",
+                               was_there ? deadline.elapsed().count() : deadline.timeout().count(),
+                               " ms; attempts: ", attempts, ", the last error: ", last));
     }
     std::this_thread::sleep_for(next);
     pause = std::min(2 * pause, kLongestPause);

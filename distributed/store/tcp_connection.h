@@ -46,8 +46,8 @@ void set_connection_options(int fd);
 /// Opened and greeted. Breaks throw c10::DistNetworkError, a passed deadline TimedOut; it is then of no more use.
 class TCPConnection {
  public:
-  /// Tries until the deadline, with growing pauses; where the server is known to have been there, only until nobody listens.
-  /// Throws c10::DistNetworkError with host, port, attempts and the last error.
+  /// Tries until the deadline, with growing pauses; where the server is known to have been there, only until nobody
+  /// listens. Throws c10::DistNetworkError with host, port, attempts and the last error.
   TCPConnection(const std::string& host, uint16_t port, const Deadline& deadline, bool was_there = false);
 
   void send(std::string_view bytes, const Deadline& deadline);

@@ -7,10 +7,10 @@
 namespace c10d::detail {
 namespace {
 
-// The fields of the types in their order: a key, a value, a number of 64 bits (I), one of 32 (M); after N, a count, the rest comes
-// as often as it says.
-constexpr const char* kFields[kQueryTypes] = {"M",  "KV", "KVV", "K", "KI", "NK", "NK", "",  "K", "KV",
-                                              "NK", "NKV", "",   "M", "KV", "K",  "K",  "",  "KI"};
+// The fields of the types in their order: a key, a value, a number of 64 bits (I), one of 32 (M); after N, a count, the
+// rest comes as often as it says.
+constexpr const char* kFields[kQueryTypes] = {"M",  "KV",  "KVV", "K", "KI", "NK", "NK", "", "K", "KV",
+                                              "NK", "NKV", "",    "M", "KV", "K",  "K",  "", "KI"};
 
 template <class Number>
 void put(std::string& out, Number value) {
@@ -26,14 +26,22 @@ Number load(const char* bytes) {
 
 }  // namespace
 
-void put_u32(std::string& out, uint32_t value) { put(out, value); }
-void put_u64(std::string& out, uint64_t value) { put(out, value); }
+void put_u32(std::string& out, uint32_t value) {
+  put(out, value);
+}
+void put_u64(std::string& out, uint64_t value) {
+  put(out, value);
+}
 void put_text(std::string& out, std::string_view text) {
   put_u64(out, text.size());
   out += text;
 }
-uint32_t load_u32(const char* bytes) { return load<uint32_t>(bytes); }
-uint64_t load_u64(const char* bytes) { return load<uint64_t>(bytes); }
+uint32_t load_u32(const char* bytes) {
+  return load<uint32_t>(bytes);
+}
+uint64_t load_u64(const char* bytes) {
+  return load<uint64_t>(bytes);
+}
 
 Message& Message::keys(const std::vector<std::string>& keys) {
   put_u64(bytes_, keys.size());

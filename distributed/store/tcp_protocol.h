@@ -1,8 +1,8 @@
 // What goes over a TCPStore's connections: PyTorch's wire format.
 //
-// Numbers are little endian. A connection opens with kOpening; then the client sends queries, a type of one byte and its fields
-// each, and the server answers in their order. Keys and values have a length of 64 bits before them. docs: the table of fields in
-// tcp_protocol.cc, and each type's answer here.
+// Numbers are little endian. A connection opens with kOpening; then the client sends queries, a type of one byte and
+// its fields each, and the server answers in their order. Keys and values have a length of 64 bits before them. The
+// fields of each type stand in a table in tcp_protocol.cc, its answer here.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,9 @@ constexpr uint8_t kYes = 0;
 constexpr uint8_t kNo = 1;
 
 /// What a user's key is in messages.
-inline std::string wire_key(const std::string& key) { return "/" + key; }
+inline std::string wire_key(const std::string& key) {
+  return "/" + key;
+}
 
 void put_u32(std::string& out, uint32_t value);
 void put_u64(std::string& out, uint64_t value);
@@ -80,8 +82,8 @@ struct QueryLimits {
   size_t query_bytes;  ///< keys and values of one query together, with kFieldOverhead for each
 };
 
-/// Reads queries from bytes that come in any pieces. A length or type that is not allowed is seen before its bytes are there,
-/// and memory grows with what has come, not with what was announced.
+/// Reads queries from bytes that come in any pieces. A length or type that is not allowed is seen before its bytes are
+/// there, and memory grows with what has come, not with what was announced.
 class QueryReader {
  public:
   enum class Result { kMore, kQuery, kBad };
@@ -89,8 +91,8 @@ class QueryReader {
 
   explicit QueryReader(const QueryLimits& limits) : limits_(limits) {}
 
-  /// Takes what it has read from the front of `in`. kQuery: the query is whole, and is take()n next. kMore: `in` holds less than
-  /// the next field. kBad: no bytes that follow make it a query.
+  /// Takes what it has read from the front of `in`. kQuery: the query is whole, and is take()n next. kMore: `in` holds
+  /// less than the next field. kBad: no bytes that follow make it a query.
   Result read(std::string_view& in);
   Query take();
 

@@ -1,4 +1,5 @@
-// The server gives PyTorch's clients the answers that PyTorch's server gave them: replays testdata/tcp_pytorch_2_15.txt.
+// The server gives PyTorch's clients the answers that PyTorch's server gave them: replays
+// testdata/tcp_pytorch_2_15.txt.
 
 #include <algorithm>
 #include <fstream>

@@ -35,8 +35,8 @@ constexpr size_t kLongestKey = size_t{1} << 16;
 constexpr const char* kWorkers = "init/";
 constexpr size_t kIdleConnections = 4;
 constexpr std::chrono::milliseconds kWorkersPause{10};
-// How long after a call's deadline a server may answer what it answers at once: a short timeout is to say what a client waits for
-// others, not that a busy machine breaks its connection.
+// How long after a call's deadline a server may answer what it answers at once: a short timeout is to say what a client
+// waits for others, not that a busy machine breaks its connection.
 constexpr std::chrono::milliseconds kAnswerTime{1000};
 
 std::string random_text() {
@@ -61,7 +61,8 @@ struct Number {
 struct Flag {
   bool operator()(TCPConnection& connection, const Deadline& deadline) const {
     const uint8_t answer = connection.receive_u8(deadline);
-    TORCH_CHECK_WITH(DistNetworkError, answer <= detail::kNo, "the server answers ", static_cast<int>(answer), " where 0 or 1 must be");
+    TORCH_CHECK_WITH(DistNetworkError, answer <= detail::kNo, "the server answers ", static_cast<int>(answer),
+                     " where 0 or 1 must be");
     return answer == detail::kYes;
   }
 };
@@ -104,8 +105,8 @@ TCPStore::TCPStore(std::string host, const TCPStoreOptions& opts)
   if (num_workers_ && opts.waitWorkers) waitForWorkers();
 }
 
-TCPStore::TCPStore(const std::string& masterAddr, std::uint16_t masterPort, std::optional<int> numWorkers, bool isServer,
-                   const std::chrono::milliseconds& timeout, bool waitWorkers)
+TCPStore::TCPStore(const std::string& masterAddr, std::uint16_t masterPort, std::optional<int> numWorkers,
+                   bool isServer, const std::chrono::milliseconds& timeout, bool waitWorkers)
     : TCPStore(masterAddr, options_of(masterPort, numWorkers, isServer, timeout, waitWorkers)) {}
 
 TCPStore::TCPStore(const TCPStore& other, const Deadline& deadline)
@@ -126,20 +127,22 @@ TCPStore::~TCPStore() {
 }
 
 c10::intrusive_ptr<Store> TCPStore::clone() {
-  return c10::intrusive_ptr<Store>::reclaim(new TCPStore(*this, Deadline(timeout_)));
+  return c10::make_intrusive<TCPStore>(*this, Deadline(timeout_));
 }
 
 std::unique_ptr<TCPConnection> TCPStore::connect(const Deadline& deadline, bool was_there) const {
   return std::make_unique<TCPConnection>(host_, port_, deadline, was_there);
 }
 
-std::string TCPStore::where() const { return "TCPStore " + detail::endpoint_text(host_, port_); }
+std::string TCPStore::where() const {
+  return "TCPStore " + detail::endpoint_text(host_, port_);
+}
 
 void TCPStore::check_sizes(const char* what, const std::vector<std::string>& keys,
                            const std::vector<std::vector<uint8_t>>& values) const {
   for (const std::string& key : keys) {
-    TORCH_CHECK_VALUE(key.size() < limits_.key_bytes, "TCPStore ", what, ": a key of ", key.size(), " bytes: ",
-                      detail::quoted({key}), "; at most ", limits_.key_bytes - 1, " are allowed");
+    TORCH_CHECK_VALUE(key.size() < limits_.key_bytes, "TCPStore ", what, ": a key of ", key.size(),
+                      " bytes: ", detail::quoted({key}), "; at most ", limits_.key_bytes - 1, " are allowed");
   }
   for (size_t i = 0; i < values.size(); ++i) {
     TORCH_CHECK_VALUE(values[i].size() <= limits_.value_bytes, "TCPStore ", what, ": a value of ", values[i].size(),
@@ -148,11 +151,12 @@ void TCPStore::check_sizes(const char* what, const std::vector<std::string>& key
 }
 
 template <class Answer>
-auto TCPStore::query(const char* what, const std::vector<std::string>& keys, const Deadline& deadline, std::string bytes,
-                     Answer answer) {
+auto TCPStore::query(const char* what, const std::vector<std::string>& keys, const Deadline& deadline,
+                     std::string bytes, Answer answer) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto description = [&] {
-    return c10::str(where(), ": ", what, " ", detail::quoted(keys), " failed after ", deadline.elapsed().count(), " ms: ");
+    return c10::str(where(), ": ", what, " ", detail::quoted(keys), " failed after ", deadline.elapsed().count(),
+                    " ms: ");
   };
   if (!broken_.empty()) C10_THROW_ERROR(DistNetworkError, description() + broken_);
   const Deadline answer_by = deadline.extended(kAnswerTime);
@@ -172,8 +176,8 @@ auto TCPStore::query(const char* what, const std::vector<std::string>& keys, con
 }
 
 template <class Answer>
-auto TCPStore::side_query(const char* what, const std::vector<std::string>& keys, const Deadline& deadline, std::string bytes,
-                          Answer answer) {
+auto TCPStore::side_query(const char* what, const std::vector<std::string>& keys, const Deadline& deadline,
+                          std::string bytes, Answer answer) {
   std::unique_ptr<TCPConnection> connection;
   {
     const std::lock_guard<std::mutex> lock(idle_mutex_);
@@ -217,7 +221,8 @@ void TCPStore::side_wait(const char* what, const std::vector<std::string>& keys,
     TORCH_CHECK_WITH(DistNetworkError, yes, "the server ended the wait");
     return true;
   };
-  if (!side_query(what, keys, deadline, std::move(bytes), happened)) detail::throw_wait_timeout(deadline, where(), keys);
+  if (!side_query(what, keys, deadline, std::move(bytes), happened))
+    detail::throw_wait_timeout(deadline, where(), keys);
 }
 
 bool TCPStore::all_there(const char* what, const std::vector<std::string>& keys, const Deadline& deadline) {
@@ -256,12 +261,14 @@ std::vector<uint8_t> TCPStore::get(const std::string& key) {
 
 int64_t TCPStore::add(const std::string& key, int64_t value) {
   check_sizes("add", {key});
-  return query("add", {key}, Deadline(timeout_), Message(QueryType::kAdd).text(wire_key(key)).number(value).take(), Number());
+  return query("add", {key}, Deadline(timeout_), Message(QueryType::kAdd).text(wire_key(key)).number(value).take(),
+               Number());
 }
 
 bool TCPStore::deleteKey(const std::string& key) {
   check_sizes("deleteKey", {key});
-  return query("deleteKey", {key}, Deadline(timeout_), Message(QueryType::kDeleteKey).text(wire_key(key)).take(), Number()) > 0;
+  return query("deleteKey", {key}, Deadline(timeout_), Message(QueryType::kDeleteKey).text(wire_key(key)).take(),
+               Number()) > 0;
 }
 
 bool TCPStore::check(const std::vector<std::string>& keys) {
@@ -296,7 +303,8 @@ std::vector<std::vector<uint8_t>> TCPStore::multiGet(const std::vector<std::stri
       return side_query("multiGet", keys, deadline, Message(QueryType::kMultiGet).keys(keys).take(),
                         [&](TCPConnection& connection, const Deadline&) {
                           std::vector<std::vector<uint8_t>> values;
-                          for (size_t i = 0; i < keys.size(); ++i) values.push_back(to_bytes(Text()(connection, deadline)));
+                          for (size_t i = 0; i < keys.size(); ++i)
+                            values.push_back(to_bytes(Text()(connection, deadline)));
                           return values;
                         });
     } catch (const c10::DistNetworkError&) {
@@ -338,7 +346,8 @@ std::vector<uint8_t> TCPStore::queuePop(const std::string& key, bool block) {
 
 int64_t TCPStore::queueLen(const std::string& key) {
   check_sizes("queueLen", {key});
-  return query("queueLen", {key}, Deadline(timeout_), Message(QueryType::kQueueLen).text(wire_key(key)).take(), Number());
+  return query("queueLen", {key}, Deadline(timeout_), Message(QueryType::kQueueLen).text(wire_key(key)).take(),
+               Number());
 }
 
 std::vector<std::string> TCPStore::listKeys() {
@@ -368,14 +377,15 @@ void TCPStore::waitForWorkers() {
   if (!num_workers_) return;
   const Deadline deadline(timeout_);
   const auto count = [&](int64_t by) {
-    return query("waitForWorkers", {kWorkers}, deadline, Message(QueryType::kAdd).text(kWorkers).number(by).take(), Number());
+    return query("waitForWorkers", {kWorkers}, deadline, Message(QueryType::kAdd).text(kWorkers).number(by).take(),
+                 Number());
   };
   int64_t joined = count(1);
   if (!server_) return;
   while (joined < static_cast<int64_t>(*num_workers_)) {
     if (deadline.passed()) {
-      C10_THROW_ERROR(DistStoreError, c10::str(where(), ": ", joined, " of ", *num_workers_, " workers have come after ",
-                                               deadline.elapsed().count(), " ms"));
+      C10_THROW_ERROR(DistStoreError, c10::str(where(), ": ", joined, " of ", *num_workers_,
+                                               " workers have come after ", deadline.elapsed().count(), " ms"));
     }
     std::this_thread::sleep_for(kWorkersPause);
     joined = count(0);

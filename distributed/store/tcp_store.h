@@ -16,12 +16,12 @@ namespace c10d {
 
 /// What a server takes. A client that passes one of these limits is disconnected; the others go on.
 struct TCPStoreLimits {
-  std::size_t key_bytes = 8192;                     ///< of one key
-  std::size_t value_bytes = std::size_t{64} << 20;  ///< of one value
-  std::size_t query_bytes = std::size_t{256} << 20; ///< of all keys and values of one query
-  std::size_t keys = std::size_t{1} << 22;          ///< keys, queues and their elements together
-  std::size_t total_bytes = std::size_t{4} << 30;   ///< of everything stored
-  std::size_t buffered_bytes = std::size_t{1} << 30;///< of all that is received or to be sent and not yet processed
+  std::size_t key_bytes = 8192;                       ///< of one key
+  std::size_t value_bytes = std::size_t{64} << 20;    ///< of one value
+  std::size_t query_bytes = std::size_t{256} << 20;   ///< of all keys and values of one query
+  std::size_t keys = std::size_t{1} << 22;            ///< keys, queues and their elements together
+  std::size_t total_bytes = std::size_t{4} << 30;     ///< of everything stored
+  std::size_t buffered_bytes = std::size_t{1} << 30;  ///< of all that is received or to be sent and not yet processed
   std::size_t clients = 65536;
   /// Until the opening's five bytes are there.
   std::chrono::milliseconds opening_timeout = std::chrono::seconds(10);
@@ -57,18 +57,18 @@ class TCPConnection;
 class TCPStoreServer;
 }  // namespace detail
 
-/// A client of the server at host and port, and the server itself in one of the processes. PyTorch's clients and servers of
-/// version 2 take part as well.
+/// A client of the server at host and port, and the server itself in one of the processes. PyTorch's clients and
+/// servers of version 2 take part as well.
 ///
-/// The constructor connects, again and again until the timeout, and throws c10::DistNetworkError with host, port, attempts and the
-/// last error. When the server ends or a connection breaks, calls throw c10::DistNetworkError at once, those that wait too, and so do
-/// all later ones. Keys of more than 8,192 bytes throw c10::ValueError, and so do values above TCPStoreLimits::value_bytes, by the
-/// client's own options.
+/// The constructor connects, again and again until the timeout, and throws c10::DistNetworkError with host, port,
+/// attempts and the last error. When the server ends or a connection breaks, calls throw c10::DistNetworkError at once,
+/// those that wait too, and so do all later ones. Keys of more than 8,192 bytes throw c10::ValueError, and so do values
+/// above TCPStoreLimits::value_bytes, by the client's own options.
 ///
 /// A server that does not answer at all ends a call a second after its timeout, and the connection with it.
 ///
-/// A call that waits has a connection of its own: other threads' calls go on. A child of fork() makes a TCPStore of its own.
-/// There is no encryption and no authentication: whoever reaches the port can read and write everything.
+/// A call that waits has a connection of its own: other threads' calls go on. A child of fork() makes a TCPStore of its
+/// own. There is no encryption and no authentication: whoever reaches the port can read and write everything.
 ///
 ///   c10d::TCPStoreOptions options;
 ///   options.port = 29500;
@@ -77,11 +77,10 @@ class TCPStoreServer;
 ///   auto store = c10::make_intrusive<c10d::TCPStore>("10.0.0.1", options);
 class TCPStore : public Store {
  public:
-  static constexpr std::chrono::milliseconds kConnectRetryDelay{1000};
-
   explicit TCPStore(std::string host, const TCPStoreOptions& opts = {});
-  explicit TCPStore(const std::string& masterAddr, std::uint16_t masterPort, std::optional<int> numWorkers = std::nullopt,
-                    bool isServer = false, const std::chrono::milliseconds& timeout = kDefaultTimeout, bool waitWorkers = true);
+  explicit TCPStore(const std::string& masterAddr, std::uint16_t masterPort,
+                    std::optional<int> numWorkers = std::nullopt, bool isServer = false,
+                    const std::chrono::milliseconds& timeout = kDefaultTimeout, bool waitWorkers = true);
   ~TCPStore() override;
 
   using Store::barrier;
@@ -110,8 +109,8 @@ class TCPStore : public Store {
   /// On PyTorch's server a key serves for one barrier.
   void barrier(const std::string& key, int64_t world_size, const std::chrono::milliseconds& timeout) override;
 
-  /// Counts this store; the server's then returns when numWorkers are counted, or throws c10::DistStoreError at the timeout. The
-  /// constructor calls it where the options say so.
+  /// Counts this store; the server's then returns when numWorkers are counted, or throws c10::DistStoreError at the
+  /// timeout. The constructor calls it where the options say so.
   void waitForWorkers();
 
   const std::string& getHost() const noexcept { return host_; }
@@ -121,20 +120,22 @@ class TCPStore : public Store {
   std::string repr() const;
 
  private:
+  friend c10::intrusive_ptr<TCPStore>;
   TCPStore(const TCPStore& other, const detail::Deadline& deadline);
 
   void check_sizes(const char* what, const std::vector<std::string>& keys,
                    const std::vector<std::vector<uint8_t>>& values = {}) const;
   // Sends on the connection that keeps the order of calls, and has `answer` read what comes back.
   template <class Answer>
-  auto query(const char* what, const std::vector<std::string>& keys, const detail::Deadline& deadline, std::string bytes,
-             Answer answer);
+  auto query(const char* what, const std::vector<std::string>& keys, const detail::Deadline& deadline,
+             std::string bytes, Answer answer);
   // The same on a connection of its own, for what may take long.
   template <class Answer>
-  auto side_query(const char* what, const std::vector<std::string>& keys, const detail::Deadline& deadline, std::string bytes,
-                  Answer answer);
+  auto side_query(const char* what, const std::vector<std::string>& keys, const detail::Deadline& deadline,
+                  std::string bytes, Answer answer);
   // Sends what is answered with kYes once something has happened, and waits for that until the deadline.
-  void side_wait(const char* what, const std::vector<std::string>& keys, const detail::Deadline& deadline, std::string bytes);
+  void side_wait(const char* what, const std::vector<std::string>& keys, const detail::Deadline& deadline,
+                 std::string bytes);
   std::unique_ptr<detail::TCPConnection> connect(const detail::Deadline& deadline, bool was_there) const;
   std::string where() const;
   bool all_there(const char* what, const std::vector<std::string>& keys, const detail::Deadline& deadline);

@@ -84,7 +84,8 @@ class TCPStoreServer::Loop {
   void run() {
     std::vector<epoll_event> events(256);
     while (!stopped_) {
-      const int n = ::epoll_wait(epoll_.fd(), events.data(), static_cast<int>(events.size()), tick_ ? kTickMilliseconds : -1);
+      const int n =
+          ::epoll_wait(epoll_.fd(), events.data(), static_cast<int>(events.size()), tick_ ? kTickMilliseconds : -1);
       if (n < 0 && errno != EINTR) return;
       for (int i = 0; i < n; ++i) handle(events[i]);
       if (tick_ && Clock::now() >= next_tick_) end_stalled();
@@ -97,7 +98,8 @@ class TCPStoreServer::Loop {
     epoll_event event{};
     event.events = events;
     event.data.u64 = id;
-    TORCH_CHECK_WITH(DistNetworkError, ::epoll_ctl(epoll_.fd(), what, fd, &event) == 0, "epoll_ctl: ", std::strerror(errno));
+    TORCH_CHECK_WITH(DistNetworkError, ::epoll_ctl(epoll_.fd(), what, fd, &event) == 0,
+                     "epoll_ctl: ", std::strerror(errno));
   }
 
   void handle(const epoll_event& event) {
@@ -247,7 +249,8 @@ class TCPStoreServer::Loop {
         put_u64(out, static_cast<uint64_t>(table_.add(query.keys[0], query.number)));
         return wake(query.keys[0]);
       case QueryType::kCheck: {
-        const bool all = std::all_of(query.keys.begin(), query.keys.end(), [&](const auto& key) { return table_.has(key); });
+        const bool all =
+            std::all_of(query.keys.begin(), query.keys.end(), [&](const auto& key) { return table_.has(key); });
         out += static_cast<char>(all ? kYes : kNo);
         return;
       }
@@ -446,8 +449,8 @@ TCPStoreServer::TCPStoreServer(const TCPStoreOptions& options) : stop_(::eventfd
   if (options.masterListenFd) {
     const int fd = *options.masterListenFd;
     port_ = bound_port(fd);
-    TORCH_CHECK_VALUE(options.port == 0 || options.port == port_, "TCPStore: the masterListenFd is bound to port ", port_,
-                      ", the options say ", options.port);
+    TORCH_CHECK_VALUE(options.port == 0 || options.port == port_, "TCPStore: the masterListenFd is bound to port ",
+                      port_, ", the options say ", options.port);
     listener = Socket(fd);
     const int flags = ::fcntl(fd, F_GETFL);
     TORCH_CHECK_WITH(DistNetworkError,

@@ -13,7 +13,8 @@ namespace c10d::detail {
 
 class TCPStoreServer {
  public:
-  /// Listens as the options say; shared with earlier ones under multiTenant. Throws c10::DistNetworkError where it cannot.
+  /// Listens as the options say; shared with earlier ones under multiTenant. Throws c10::DistNetworkError where it
+  /// cannot.
   static std::shared_ptr<TCPStoreServer> start(const TCPStoreOptions& options);
   /// Ends the thread and all connections.
   ~TCPStoreServer();

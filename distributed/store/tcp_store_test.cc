@@ -30,17 +30,19 @@ using detail::QueryType;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::bytes;
+using ::testing::HasSubstr;
 using testing::RawClient;
 using testing::tcp_client;
 using testing::tcp_server;
-using ::testing::HasSubstr;
 
 milliseconds since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - start);
 }
 
 // A port that nobody listens on.
-uint16_t free_port() { return detail::bound_port(detail::listen_on(0).fd()); }
+uint16_t free_port() {
+  return detail::bound_port(detail::listen_on(0).fd());
+}
 
 TEST(TCPStoreTest, PortZeroGivesAFreeOne) {
   auto store = tcp_server();
@@ -130,11 +132,23 @@ TEST(TCPStoreTest, AFailedConnectionSaysWhatWasTried) {
 
   TCPStoreOptions options;
   options.timeout = milliseconds(50);
-  EXPECT_THAT(message_of<c10::DistNetworkError>([&] { TCPStore("no.such.host.invalid", options); }), HasSubstr("getaddrinfo"));
+  EXPECT_THAT(message_of<c10::DistNetworkError>([&] { TCPStore("no.such.host.invalid", options); }),
+              HasSubstr("getaddrinfo"));
   options.port = 0;
   EXPECT_THROW(TCPStore("127.0.0.1", options), c10::ValueError);
   options.timeout = milliseconds(-5);
   EXPECT_THROW(TCPStore("127.0.0.1", options), c10::ValueError);
+}
+
+TEST(TCPStoreTest, AServerEndsWithItsLastHandle) {
+  auto server = tcp_server();
+  const uint16_t port = server->getPort();
+  auto copy = server->clone();
+  server.reset();
+  copy->set("a", "1");
+  EXPECT_EQ(copy->get_to_str("a"), "1");
+  copy.reset();
+  EXPECT_THROW(tcp_client(port, milliseconds(50)), c10::DistNetworkError);
 }
 
 TEST(TCPStoreTest, ATakenPortIsAnError) {
@@ -195,8 +209,10 @@ TEST(TCPStoreTest, LongKeysAndValuesAreRefusedBeforeTheyAreSent) {
   options.limits.value_bytes = 100;
   auto store = tcp_server(options);
   store->set(std::string(8191, 'k'), std::string(100, 'v'));
-  EXPECT_THAT(message_of<c10::ValueError>([&] { store->get(std::string(8192, 'k')); }), HasSubstr("a key of 8192 bytes"));
-  EXPECT_THAT(message_of<c10::ValueError>([&] { store->set("k", std::string(101, 'v')); }), HasSubstr("a value of 101 bytes"));
+  EXPECT_THAT(message_of<c10::ValueError>([&] { store->get(std::string(8192, 'k')); }),
+              HasSubstr("a key of 8192 bytes"));
+  EXPECT_THAT(message_of<c10::ValueError>([&] { store->set("k", std::string(101, 'v')); }),
+              HasSubstr("a value of 101 bytes"));
   EXPECT_THROW(store->multiSet({"a", "b"}, {{}, std::vector<uint8_t>(101)}), c10::ValueError);
   EXPECT_EQ(store->getNumKeys(), 1);
 }
@@ -314,7 +330,7 @@ TEST(TCPStoreTest, WhoGoesLeavesTheBarrier) {
   auto server = tcp_server();
   {
     RawClient gone(server->getPort());
-    gone.send(std::string(detail::kOpening) + Message(QueryType::kBarrier).text("/gate").number(2).take() );
+    gone.send(std::string(detail::kOpening) + Message(QueryType::kBarrier).text("/gate").number(2).take());
     std::this_thread::sleep_for(milliseconds(50));
   }
   EXPECT_THROW(server->barrier("gate", 2, milliseconds(100)), c10::DistStoreError);
@@ -338,7 +354,8 @@ TEST(TCPStoreTest, ATimeoutLeavesTheStoreUsable) {
 // Servers that are none, or that break the protocol.
 class HostileServerTest : public ::testing::Test {
  protected:
-  // Accepts one connection after the other; each greets, and then answers the first query with `answer` and is left open, or closed.
+  // Accepts one connection after the other; each greets, and then answers the first query with `answer` and is left
+  // open, or closed.
   void serve(std::string answer, bool greets = true, bool closes = false) {
     listener_ = detail::listen_on(0);
     port_ = detail::bound_port(listener_.fd());
@@ -371,7 +388,8 @@ class HostileServerTest : public ::testing::Test {
 
 TEST_F(HostileServerTest, WrongGreeting) {
   serve("SSH-2.0-server\r\n", /*greets=*/false);
-  EXPECT_THAT(message_of<c10::DistNetworkError>([&] { tcp_client(port_, milliseconds(200)); }), HasSubstr("no TCPStore server"));
+  EXPECT_THAT(message_of<c10::DistNetworkError>([&] { tcp_client(port_, milliseconds(200)); }),
+              HasSubstr("no TCPStore server"));
 }
 
 TEST_F(HostileServerTest, NoGreeting) {
@@ -387,7 +405,8 @@ TEST_F(HostileServerTest, ClosesBeforeTheGreeting) {
 TEST_F(HostileServerTest, HugeValue) {
   serve(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f abc", 12));
   auto client = tcp_client(port_, seconds(5));
-  EXPECT_THAT(message_of<c10::DistNetworkError>([&] { client->get("a"); }), HasSubstr("announces 9223372036854775807 bytes"));
+  EXPECT_THAT(message_of<c10::DistNetworkError>([&] { client->get("a"); }),
+              HasSubstr("announces 9223372036854775807 bytes"));
   EXPECT_THROW(client->get("a"), c10::DistNetworkError);
 }
 

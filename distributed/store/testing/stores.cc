@@ -40,7 +40,9 @@ class PlainStore : public HashStore {
  public:
   bool hasExtendedApi() const override { return false; }
   void append(const std::string& key, const std::vector<uint8_t>& value) override { Store::append(key, value); }
-  std::vector<std::vector<uint8_t>> multiGet(const std::vector<std::string>& keys) override { return Store::multiGet(keys); }
+  std::vector<std::vector<uint8_t>> multiGet(const std::vector<std::string>& keys) override {
+    return Store::multiGet(keys);
+  }
   void multiSet(const std::vector<std::string>& keys, const std::vector<std::vector<uint8_t>>& values) override {
     Store::multiSet(keys, values);
   }
@@ -130,6 +132,8 @@ bool RawClient::closed_within(std::chrono::milliseconds limit) {
   }
 }
 
-std::vector<uint8_t> bytes(std::string_view text) { return {text.begin(), text.end()}; }
+std::vector<uint8_t> bytes(std::string_view text) {
+  return {text.begin(), text.end()};
+}
 
 }  // namespace c10d::testing
