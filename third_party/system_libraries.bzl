@@ -76,7 +76,12 @@ def declare_system_libraries(is_missing = _always):
     if is_missing("system_cuda"):
         system_cuda(name = "system_cuda")
     if is_missing("system_gloo"):
-        system_library(name = "system_gloo", package = "libgloo-dev", header = "gloo/context.h", parts = {"gloo": ["-lgloo"]})
+        system_library(
+            name = "system_gloo",
+            package = "libgloo-dev",
+            header = "gloo/context.h",
+            parts = {"gloo": ["-lgloo"]},
+        )
     if is_missing("system_googletest"):
         system_library(
             name = "system_googletest",

@@ -32,8 +32,8 @@ Tensor repeated(const Tensor& t, int64_t group) {
   return at::reshape(spread, {t.size(0), t.size(1) * group, t.size(2), t.size(3)});
 }
 
-// Query, key and value that are the thirds of the rows of one tensor: [batch, time, 3 * width], where its heads lie side
-// by side.
+// Query, key and value that are the thirds of the rows of one tensor, [batch, time, 3 * width], where its heads lie
+// side by side.
 bool are_thirds(const Tensor& query, const Tensor& key, const Tensor& value) {
   if (query.sizes() != key.sizes() || query.sizes() != value.sizes()) return false;
   const int64_t heads = query.size(1), time = query.size(2), width = heads * query.size(3);
@@ -44,7 +44,8 @@ bool are_thirds(const Tensor& query, const Tensor& key, const Tensor& value) {
     }
   }
   return width > 0 && query.is_alias_of(key) && query.is_alias_of(value) &&
-         key.storage_offset() == query.storage_offset() + width && value.storage_offset() == key.storage_offset() + width;
+         key.storage_offset() == query.storage_offset() + width &&
+         value.storage_offset() == key.storage_offset() + width;
 }
 
 }  // namespace

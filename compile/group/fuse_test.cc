@@ -88,7 +88,8 @@ output operation 4
 
 TEST(Fuse, QuotientsOf16BitsByOneNumberAreNotRoundedFirst) {
   const auto operations = [](const std::string& divisor) {
-    const auto graph = parse(c10::str(R"(graph f(%x: Tensor<BFloat16, cpu, [4, 3], [3, 1]>, %y: Tensor<BFloat16, cpu, )",
+    const auto graph = parse(c10::str(R"(graph f(%x: Tensor<BFloat16, cpu, [4, 3], [3, 1]>,
+        %y: Tensor<BFloat16, cpu, )",
                                       divisor, R"(>) {
       where s0 in [1, 3]
       %0: Tensor = aten::div.Tensor_mode(%x, %y, "trunc")
