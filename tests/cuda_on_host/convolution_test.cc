@@ -43,9 +43,6 @@ const Device kGpu(DeviceType::CUDA, 0);
 Tensor to_gpu(const Tensor& t) {
   return at::to(t, kGpu, t.scalar_type());
 }
-std::optional<Tensor> to_gpu(const std::optional<Tensor>& t) {
-  return t.has_value() ? std::optional<Tensor>(to_gpu(*t)) : std::nullopt;
-}
 
 // What ran on the device, by name.
 std::vector<std::string> work_of(const std::function<void()>& call) {
