@@ -39,12 +39,14 @@ struct RowThread {
 
   template <int... kWhich>
   __device__ __forceinline__ Elements<kWhich...> elements() const {
-    Elements<kWhich...> e;
     if constexpr (kHolds) {
+      Elements<kWhich...> e;
 #pragma unroll
       for (int u = 0; u < kHeld; ++u) load<kWhich...>(e.x[u], u);
+      return e;
+    } else {
+      return {};
     }
-    return e;
   }
 
   /// Calls f(x, count, unit) for each unit: x[i][j] is the j-th of this thread's `count` elements of the i-th input.
