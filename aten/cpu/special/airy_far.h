@@ -7,9 +7,9 @@
 
 namespace at::cpu::special {
 
-/// Ai(x) for x <= -1e4, by Abramowitz and Stegun 10.4.60. The angle is a sum of two doubles, of some 104 bits: the error
-/// is 1e-31 of the angle 2/3 |x|^1.5, beside that of a few operations on doubles; from some -1e20 on all of it. 0 below
-/// -1e200.
+/// Ai(x) for x <= -1e4, by Abramowitz and Stegun 10.4.60. The angle is a sum of two doubles, of some 104 bits: the
+/// error is 1e-31 of the angle 2/3 |x|^1.5, beside that of a few operations on doubles; from some -1e20 on all of it. 0
+/// below -1e200.
 C10_HOST_DEVICE inline double airy_far_below(double x) {
   if (x < -1e200) return 0;
   constexpr double kTwoThirds = 2.0 / 3, kTwoThirdsRest = 1.0 / 27021597764222976.0;  // 2/3 less its double: 2^-53 / 3
