@@ -40,7 +40,7 @@ std::string read_file(const std::string& path) {
 
 struct TableEntry {
   std::string family;
-  bool has_kernel = false;
+  bool has_kernel = false;  // that CPU tensors can be given to
   bool has_derivative = false;
   bool has_forward = false;
   std::string inplace;  // "add_.Tensor"
@@ -66,7 +66,7 @@ std::map<std::string, TableEntry> read_tables() {
         entries[name].has_derivative = true;
       } else if (line.rfind("  forward {", 0) == 0 || line == "  element_wise: true") {
         entries[name].has_forward = true;
-      } else if (line.rfind("  kernel {", 0) == 0) {
+      } else if (line.rfind("  kernel {", 0) == 0 && line.rfind("  kernel { key: CUDA ", 0) != 0) {
         entries[name].has_kernel = true;
       } else if (line.rfind("  inplace {", 0) == 0) {
         entries[name].inplace = name_in(line);
