@@ -14,8 +14,8 @@ constexpr int held_units(int64_t bytes) {
   return bytes > 4 ? 2 : 4;
 }
 
-/// Neighbours of a unit that one thread takes, in rows of `size`, where elements of the widest operand have so many bytes:
-/// 16 bytes of these.
+/// Neighbours of a unit that one thread takes, in rows of `size`: 16 bytes of the widest operand, whose elements have so
+/// many bytes.
 constexpr int piece_of_rows(int64_t size, int64_t widest_bytes) {
   const int64_t piece = 16 / widest_bytes;
   return size % piece == 0 ? static_cast<int>(piece) : 1;

@@ -335,8 +335,8 @@ Tensor fused_cross_entropy_backward(const Tensor& grad_output, const Tensor& sel
                                     const Tensor& total_weight) {
   const ScalarType dtype = logsumexp.scalar_type();
   const Tensor logp = at::sub(at::to(self, dtype), at::unsqueeze(logsumexp, 1));
-  const Tensor grad =
-      at::nll_loss_backward(at::to(grad_output, dtype), logp, target, std::nullopt, reduction, ignore_index, total_weight);
+  const Tensor grad = at::nll_loss_backward(at::to(grad_output, dtype), logp, target, std::nullopt, reduction,
+                                            ignore_index, total_weight);
   return at::to(at::_log_softmax_backward_data(grad, logp, 1, dtype), self.scalar_type());
 }
 
