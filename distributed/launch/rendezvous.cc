@@ -106,6 +106,9 @@ Round Rendezvous::next_round(const std::function<bool()>& is_stopped) {
   is_asked_ = true;
   asked_.notify_all();
   for (;;) {
+    lock.unlock();
+    if (is_stopped && is_stopped()) throw_as<RendezvousStoppedError>("the rendezvous was stopped");
+    lock.lock();
     if (is_lost_) throw_as<RendezvousConnectionError>(lost_);
     if (member_.view().closed()) {
       throw_as<RendezvousClosedError>(c10::str("the rendezvous is closed: ", member_.view().reason));
@@ -120,9 +123,6 @@ Round Rendezvous::next_round(const std::function<bool()>& is_stopped) {
       asked_.notify_all();
       throw_as<RendezvousTimeoutError>(text);
     }
-    lock.unlock();
-    if (is_stopped && is_stopped()) throw_as<RendezvousStoppedError>("the rendezvous was stopped");
-    lock.lock();
     changed_.wait_for(lock, kGlance);
   }
 }

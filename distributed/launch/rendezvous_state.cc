@@ -366,8 +366,10 @@ bool RendezvousMember::settle(RendezvousState& state, Time now) {
     enough_since_ = now;
     enough_round_ = state.round;
   }
-  const bool nobody_missing = state.round > 0 && state.count(Place::kExpected) == 0;
-  if (joined == options_.max_nodes || nobody_missing || now - *enough_since_ >= options_.last_call_timeout) {
+  const auto waited = now - *enough_since_;
+  const bool is_enough = state.count(Place::kExpected) == 0 ? state.round > 0 || waited >= options_.last_call_timeout
+                                                            : waited >= options_.return_timeout;
+  if (joined == options_.max_nodes || is_enough) {
     begin(state);
     changed = true;
   }
@@ -379,11 +381,10 @@ std::optional<std::string> RendezvousMember::next(const std::string& current, Ti
   bool changed = remove_the_dead(state, now);
   changed = do_what_is_wanted(state) || changed;
   told_ = failures_.size();
-  const bool takes_part = state.nodes.contains(info_.id);
-  if (takes_part && !state.closed()) changed = settle(state, now) || changed;
-  if (takes_part) {
+  if (state.nodes.contains(info_.id) && !state.closed()) changed = settle(state, now) || changed;
+  if (const auto mine = state.nodes.find(info_.id); mine != state.nodes.end()) {
     if (!changed && last_beat_ && now - *last_beat_ < options_.keep_alive_interval) return std::nullopt;
-    ++state.nodes[info_.id].heartbeat;
+    ++mine->second.heartbeat;
   } else if (!changed) {
     return std::nullopt;
   }

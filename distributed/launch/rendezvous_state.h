@@ -29,6 +29,9 @@ struct RendezvousOptions {
   std::chrono::milliseconds join_timeout = std::chrono::seconds(600);
   /// How long after min_nodes have come others may still join.
   std::chrono::milliseconds last_call_timeout = std::chrono::seconds(30);
+  /// How long after that the others still wait for nodes of the round before that live: what their workers may take to
+  /// end.
+  std::chrono::milliseconds return_timeout = std::chrono::seconds(40);
   /// How often a node says that it lives, and how many such times it may miss before the others go on without it.
   std::chrono::milliseconds keep_alive_interval = std::chrono::seconds(5);
   int keep_alive_max_attempt = 3;

@@ -29,6 +29,7 @@ RendezvousOptions options(int min_nodes, int max_nodes, int max_restarts = 0) {
   made.max_nodes = max_nodes;
   made.max_restarts = max_restarts;
   made.last_call_timeout = milliseconds(3000);
+  made.return_timeout = milliseconds(10000);
   made.keep_alive_interval = milliseconds(1000);
   return made;
 }
@@ -180,6 +181,27 @@ TEST(RendezvousState, WhoComesLaterStartsARound) {
   EXPECT_EQ(a.round()->number, 1);
 }
 
+TEST(RendezvousState, WhoTakesLongToComeBackIsWaitedFor) {
+  Turns turns(options(1, 3));
+  RendezvousMember& a = turns.add(node("a"));
+  RendezvousMember& b = turns.add(node("b"));
+  turns.all();
+  for (int i = 0; i < 6; ++i) turns.all();
+  ASSERT_TRUE(a.in_round(0) && b.in_round(0));
+  turns.add(node("c"));
+  turns.all();
+  a.join();
+  for (int i = 0; i < 18; ++i) turns.all();  // 9 s
+  EXPECT_FALSE(a.round());
+  for (int i = 0; i < 3; ++i) turns.all();
+  ASSERT_TRUE(a.round());
+  EXPECT_EQ(a.round()->size, 2);
+  EXPECT_FALSE(b.round());
+  b.join();
+  turns.all();
+  EXPECT_EQ(a.view().round, 2);  // there is a seat
+}
+
 TEST(RendezvousState, SparesWaitForASeat) {
   Turns turns(options(2, 2));
   RendezvousMember& a = turns.add(node("a"));
@@ -323,9 +345,9 @@ class Simulation {
     run_until(Time{} + chaos_.lasts);
     // From now on, nothing does: they must agree, at the latest when the dead have been taken out and the last call has
     // passed twice, and who stalls is back.
-    const Time end = now_ + options_.dead_after() * 3 + options_.last_call_timeout * 2 + std::chrono::seconds(15);
+    const Time end = now_ + options_.dead_after() * 3 + options_.last_call_timeout * 2 + std::chrono::seconds(30);
     while (now_ < end && !is_settled()) run_until(now_ + milliseconds(250));
-    EXPECT_TRUE(is_settled()) << value_;
+    EXPECT_TRUE(is_settled()) << describe();
     check_rounds();
   }
 
@@ -417,8 +439,8 @@ class Simulation {
     }
     if (node->member->in_round(node->round)) return;
     node->is_stopping = true;
-    // Some workers do not end when they are told to: the others do not wait for those.
-    after(milliseconds(pick(10) == 0 ? 8000 : pick(2000)), [node] {
+    // Some workers do not end when they are told to. The others wait for those, but not for ever.
+    after(milliseconds(pick(1000) == 0 ? 15000 : pick(10) == 0 ? 8000 : pick(2000)), [node] {
       node->is_stopping = false;
       node->round = -1;
       if (!node->is_left) node->member->join();
@@ -444,6 +466,18 @@ class Simulation {
       default:
         add(milliseconds(0));
     }
+  }
+
+  std::string describe() const {
+    std::string text = value_.substr(0, value_.find('\n'));
+    for (const auto& node : nodes_) {
+      const std::string& id = node->member->info().id;
+      if (node->is_alive && !node->is_left && !node->member->in_round(node->round)) {
+        text += c10::str("\nout: ", id, " round ", node->round, " stopping ", node->is_stopping, " wants to join ",
+                         node->member->wants_to_join(), ", sees ", node->member->view().round);
+      }
+    }
+    return text;
   }
 
   // As many as fit are in one round.

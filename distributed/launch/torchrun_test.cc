@@ -1,0 +1,414 @@
+// torchrun and real workers: what becomes of them when one fails, when agents come and go, and when they are told to end.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace c10d::launch {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
+
+constexpr const char* kTorchrun = "distributed/launch/torchrun";
+constexpr const char* kWorker = "distributed/launch/agent_test_worker";
+constexpr milliseconds kLimit(20000);
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string fresh_folder() {
+  std::string name = ::testing::TempDir() + "/launch_XXXXXX";
+  return ::mkdtemp(name.data());
+}
+
+bool is_alive(pid_t process) {
+  const std::string text = contents("/proc/" + std::to_string(process) + "/stat");
+  const size_t end = text.rfind(')');
+  return end != std::string::npos && text[end + 2] != 'Z';
+}
+
+// What a worker wrote of itself.
+struct Seen {
+  pid_t process = 0;
+  int rank, size, restart, local_rank, local_size, group_rank, group_size, role_rank, role_size;
+  std::string role, run_id;
+  int max_restarts, threads;
+};
+
+std::vector<Seen> workers_in(const std::string& folder) {
+  std::vector<Seen> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string text = contents(entry.path());
+    if (text.empty() || text.back() != '\n') continue;
+    Seen seen;
+    seen.process = std::stoi(entry.path().filename().string());
+    std::istringstream words(text);
+    words >> seen.rank >> seen.size >> seen.restart >> seen.local_rank >> seen.local_size >> seen.group_rank >> seen.group_size >>
+        seen.role_rank >> seen.role_size >> seen.role >> seen.run_id >> seen.max_restarts >> seen.threads;
+    all.push_back(seen);
+  }
+  std::sort(all.begin(), all.end(),
+            [](const Seen& a, const Seen& b) { return std::make_pair(a.restart, a.rank) < std::make_pair(b.restart, b.rank); });
+  return all;
+}
+
+// An agent as a process of its own.
+class Agent {
+ public:
+  explicit Agent(const Words& arguments, const std::map<std::string, std::string>& variables = {}) {
+    static int count = 0;
+    out_ = fresh_folder() + "/out" + std::to_string(++count);
+    err_ = out_ + ".err";
+    Words words{kTorchrun};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> raw;
+    for (std::string& word : words) raw.push_back(word.data());
+    raw.push_back(nullptr);
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::dup2(::open(out_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644), 1);
+      ::dup2(::open(err_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644), 2);
+      for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+      ::execv(raw[0], raw.data());
+      ::_exit(126);
+    }
+  }
+  ~Agent() {
+    if (code_) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  void kill(int signal) { ::kill(process_, signal); }
+  // Its exit code, 1000 and the signal that ended it, or -1 where it runs on.
+  int wait(milliseconds limit = kLimit) {
+    for (const auto end = Clock::now() + limit; !code_ && Clock::now() < end;) {
+      int status = 0;
+      if (::waitpid(process_, &status, WNOHANG) == process_) code_ = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+      if (!code_) std::this_thread::sleep_for(milliseconds(2));
+    }
+    return code_.value_or(-1);
+  }
+  std::string out() const { return contents(out_); }
+  std::string err() const { return contents(err_); }
+
+ private:
+  std::string out_, err_;
+  pid_t process_ = -1;
+  std::optional<int> code_;
+};
+
+bool until(const std::function<bool()>& is_so, milliseconds limit = kLimit) {
+  for (const auto end = Clock::now() + limit; Clock::now() < end; std::this_thread::sleep_for(milliseconds(5))) {
+    if (is_so()) return true;
+  }
+  return false;
+}
+
+// Until so many workers of a restart run.
+bool run_in(const std::string& folder, int restart, size_t count, int size = -1) {
+  return until([&] {
+    const auto all = workers_in(folder);
+    return static_cast<size_t>(std::count_if(all.begin(), all.end(), [&](const Seen& seen) {
+             return (restart < 0 || seen.restart == restart) && (size < 0 || seen.size == size) && is_alive(seen.process);
+           })) >= count;
+  });
+}
+
+void expect_all_ended(const std::string& folder) {
+  EXPECT_TRUE(until(
+      [&] {
+        const auto all = workers_in(folder);
+        return std::none_of(all.begin(), all.end(), [](const Seen& seen) { return is_alive(seen.process); });
+      },
+      milliseconds(3000)));
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
+}
+
+Words arguments(std::initializer_list<Words> parts) {
+  Words all;
+  for (const Words& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof address;
+  ::bind(socket, reinterpret_cast<sockaddr*>(&address), size);
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
+Words elastic(const std::string& nodes, int port, int workers = 1) {
+  return {"--nnodes=" + nodes, "--nproc-per-node=" + std::to_string(workers), "--rdzv-backend=c10d",
+          "--rdzv-endpoint=localhost:" + std::to_string(port), "--rdzv-id=job", "--monitor-interval=0.05",
+          "--rdzv-conf=last_call_timeout=1,keep_alive_interval=0.2,keep_alive_max_attempt=4,join_timeout=15,close_timeout=3",
+          "--shutdown-timeout=2"};
+}
+
+TEST(Torchrun, WorkersOfOneNode) {
+  const std::string folder = fresh_folder();
+  Agent agent({"--standalone", "--nproc-per-node=3", "--role=trainer", "--max-restarts=2", kWorker, "folder=" + folder});
+  EXPECT_EQ(agent.wait(), 0) << agent.err();
+  const auto all = workers_in(folder);
+  ASSERT_EQ(all.size(), 3u);
+  for (int rank = 0; rank < 3; ++rank) {
+    const Seen& seen = all[static_cast<size_t>(rank)];
+    EXPECT_EQ(seen.rank, rank);
+    EXPECT_EQ(seen.size, 3);
+    EXPECT_EQ(seen.restart, 0);
+    EXPECT_EQ(seen.local_rank, rank);
+    EXPECT_EQ(seen.local_size, 3);
+    EXPECT_EQ(seen.group_rank, 0);
+    EXPECT_EQ(seen.group_size, 1);
+    EXPECT_EQ(seen.role_rank, rank);
+    EXPECT_EQ(seen.role_size, 3);
+    EXPECT_EQ(seen.role, "trainer");
+    EXPECT_EQ(seen.max_restarts, 2);
+    EXPECT_GE(seen.threads, 1);
+  }
+  expect_contains(agent.out(), "rank 2 of 3\n");
+}
+
+TEST(Torchrun, AFailureIsReportedOnce) {
+  const std::string folder = fresh_folder();
+  Agent agent({"--nproc-per-node=3", kWorker, "folder=" + folder, "fail=1:0"});
+  EXPECT_EQ(agent.wait(), 1);
+  expect_contains(agent.err(), "torchrun: the job 'none' has failed\nthe first failure: rank 1 (local rank 1, process ");
+  expect_contains(agent.err(), ": exit code 3\n");
+  expect_contains(agent.err(), "its last words on stderr:\n    rank 1 has had enough");
+  expect_all_ended(folder);
+}
+
+TEST(Torchrun, AnExceptionIsReported) {
+  Agent agent({"--nproc-per-node=2", kWorker, "throw=0:0"});
+  EXPECT_EQ(agent.wait(), 1);
+  expect_contains(agent.err(), "the first failure: rank 0 (local rank 0, process ");
+  expect_contains(agent.err(), "runtime_error: no more data");
+}
+
+TEST(Torchrun, AllAreStartedAgain) {
+  for (const char* how : {"fail=1:0", "kill=0:0"}) {
+    const std::string folder = fresh_folder();
+    Agent agent({"--nproc-per-node=2", "--max-restarts=1", kWorker, "folder=" + folder, how});
+    EXPECT_EQ(agent.wait(), 0) << agent.err();
+    const auto all = workers_in(folder);
+    ASSERT_EQ(all.size(), 4u);
+    EXPECT_EQ(all[2].restart, 1);
+    EXPECT_EQ(all[3].restart, 1);
+  }
+}
+
+TEST(Torchrun, RestartsRunOut) {
+  const std::string folder = fresh_folder();
+  Agent agent({"--nproc-per-node=2", "--max-restarts=1", kWorker, "folder=" + folder, "kill=1:-1"});
+  EXPECT_EQ(agent.wait(), 1);
+  expect_contains(agent.err(), "rank 1 (local rank 1, process ");
+  expect_contains(agent.err(), "SIGKILL (out of memory, or killed by someone)");
+  EXPECT_EQ(workers_in(folder).size(), 4u);
+}
+
+TEST(Torchrun, SignalsArePassedOn) {
+  const std::string folder = fresh_folder();
+  Agent agent({"--nproc-per-node=2", kWorker, "folder=" + folder, "steps=100000", "sleep=5"});
+  ASSERT_TRUE(run_in(folder, 0, 2));
+  agent.kill(SIGTERM);
+  EXPECT_EQ(agent.wait(), 128 + SIGTERM);
+  expect_contains(agent.err(), "torchrun: stopped by SIGTERM");
+  expect_all_ended(folder);
+}
+
+TEST(Torchrun, WhoIgnoresSignalsIsKilled) {
+  const std::string folder = fresh_folder();
+  Agent agent({"--nproc-per-node=2", "--shutdown-timeout=0.5", kWorker, "stubborn", "folder=" + folder, "steps=100000", "sleep=5"});
+  ASSERT_TRUE(run_in(folder, 0, 2));
+  const auto begin = Clock::now();
+  agent.kill(SIGINT);
+  // SIGINT would end them: it is SIGTERM that they ignore.
+  EXPECT_EQ(agent.wait(), 128 + SIGINT);
+  const std::string again = fresh_folder();
+  Agent second({"--nproc-per-node=2", "--shutdown-timeout=0.5", kWorker, "stubborn", "folder=" + again, "steps=100000", "sleep=5"});
+  ASSERT_TRUE(run_in(again, 0, 2));
+  second.kill(SIGTERM);
+  EXPECT_EQ(second.wait(), 128 + SIGTERM);
+  EXPECT_LT(Clock::now() - begin, milliseconds(8000));
+  expect_all_ended(again);
+}
+
+TEST(Torchrun, ASecondSignalIsImpatient) {
+  const std::string folder = fresh_folder();
+  Agent agent({"--nproc-per-node=1", kWorker, "stubborn", "folder=" + folder, "steps=100000", "sleep=5"});
+  ASSERT_TRUE(run_in(folder, 0, 1));
+  agent.kill(SIGTERM);
+  EXPECT_EQ(agent.wait(milliseconds(300)), -1);
+  agent.kill(SIGTERM);
+  EXPECT_EQ(agent.wait(milliseconds(5000)), 128 + SIGTERM);
+  expect_all_ended(folder);
+}
+
+TEST(Torchrun, AKilledAgentLeavesNoWorker) {
+  const std::string folder = fresh_folder();
+  Agent agent({"--nproc-per-node=3", kWorker, "stubborn", "folder=" + folder, "steps=100000", "sleep=5"});
+  ASSERT_TRUE(run_in(folder, 0, 3));
+  agent.kill(SIGKILL);
+  EXPECT_EQ(agent.wait(), 1000 + SIGKILL);
+  expect_all_ended(folder);
+}
+
+TEST(Torchrun, TwoNodes) {
+  for (const bool is_static : {true, false}) {
+    const std::string folder = fresh_folder();
+    const int port = free_port();
+    const Words work{kWorker, "folder=" + folder};
+    const auto node = [&](int rank) {
+      if (!is_static) return arguments({elastic("2", port, 2), work});
+      return arguments({{"--nnodes=2", "--nproc-per-node=2", "--node-rank=" + std::to_string(rank), "--master-addr=localhost",
+                         "--master-port=" + std::to_string(port), "--rdzv-id=job"},
+                        work});
+    };
+    Agent second(node(1));
+    Agent first(node(0));
+    EXPECT_EQ(first.wait(), 0) << first.err();
+    EXPECT_EQ(second.wait(), 0) << second.err();
+    const auto all = workers_in(folder);
+    ASSERT_EQ(all.size(), 4u);
+    for (int rank = 0; rank < 4; ++rank) {
+      const Seen& seen = all[static_cast<size_t>(rank)];
+      EXPECT_EQ(seen.rank, rank);
+      EXPECT_EQ(seen.size, 4);
+      EXPECT_EQ(seen.group_rank, rank / 2);
+      EXPECT_EQ(seen.group_size, 2);
+      EXPECT_EQ(seen.local_rank, rank % 2);
+      EXPECT_EQ(seen.run_id, "job");
+    }
+  }
+}
+
+TEST(Torchrun, AFailureOfOneNodeIsToldByAll) {
+  const std::string folder = fresh_folder();
+  const int port = free_port();
+  const Words work{kWorker, "folder=" + folder, "kill=2:-1", "steps=100000", "sleep=5"};
+  Agent first(arguments({elastic("2", port, 2), {"--max-restarts=1"}, work}));
+  Agent second(arguments({elastic("2", port, 2), {"--max-restarts=1"}, work}));
+  EXPECT_EQ(first.wait(), 1);
+  EXPECT_EQ(second.wait(), 1);
+  for (Agent* agent : {&first, &second}) {
+    expect_contains(agent->err(), "rank 2 (local rank 0, process ");
+    expect_contains(agent->err(), "SIGKILL");
+  }
+  EXPECT_EQ(workers_in(folder).size(), 8u);
+  expect_all_ended(folder);
+}
+
+// Agents that share a file in place of a server. One is killed: the others go on with fewer.
+TEST(Torchrun, ANodeDiesAndAnotherComes) {
+  const std::string folder = fresh_folder();
+  Words options = elastic("1:2", 0);
+  options[3] = "--rdzv-endpoint=" + fresh_folder() + "/rendezvous";
+  options[6] += ",store_type=file";
+  options.push_back("--local-addr=localhost");
+  // The others' workers fail when one is gone.
+  options.push_back("--max-restarts=3");
+  const Words work{kWorker, "folder=" + folder, "steps=100000", "sleep=5"};
+  const Words node = arguments({options, work});
+  std::optional<Agent> first(std::in_place, node);
+  Agent second(node);
+  ASSERT_TRUE(run_in(folder, -1, 2, 2));
+  first->kill(SIGKILL);
+  first.reset();
+  ASSERT_TRUE(run_in(folder, -1, 1, 1)) << second.err();
+  Agent third(node);
+  ASSERT_TRUE(run_in(folder, -1, 2, 2)) << second.err();
+  // One that is told to end leaves; that is no failure either.
+  third.kill(SIGTERM);
+  EXPECT_EQ(third.wait(), 128 + SIGTERM);
+  ASSERT_TRUE(until([&] {
+    const auto all = workers_in(folder);
+    return all.back().size == 1 && is_alive(all.back().process);
+  })) << second.err();
+  second.kill(SIGTERM);
+  EXPECT_EQ(second.wait(), 128 + SIGTERM);
+  expect_all_ended(folder);
+}
+
+TEST(Torchrun, TheNodeWithTheStoreDies) {
+  const std::string folder = fresh_folder();
+  const int port = free_port();
+  const Words node = arguments({elastic("1:2", port), {kWorker, "folder=" + folder, "steps=100000", "sleep=5"}});
+  std::optional<Agent> first(std::in_place, node);
+  ASSERT_TRUE(run_in(folder, -1, 1, 1));
+  Agent second(node);
+  ASSERT_TRUE(run_in(folder, -1, 2, 2)) << second.err();
+  first->kill(SIGKILL);
+  EXPECT_EQ(second.wait(milliseconds(10000)), 1);
+  expect_contains(second.err(), "the rendezvous' store is lost: ");
+  expect_all_ended(folder);
+}
+
+TEST(Torchrun, Logs) {
+  const std::string folder = fresh_folder(), logs = fresh_folder();
+  Agent agent({"--standalone", "--nproc-per-node=3", "--log-dir=" + logs, "--redirects=0:3", "--tee=1:1,2:1", "--local-ranks-filter=0,1",
+               "--role=r", kWorker});
+  EXPECT_EQ(agent.wait(), 0) << agent.err();
+  EXPECT_EQ(agent.out(), "[r1]:rank 1 of 3\n");
+  std::filesystem::path run;
+  for (const auto& entry : std::filesystem::directory_iterator(logs)) run = entry.path();
+  EXPECT_EQ(contents(run / "attempt_0/0/stdout.log"), "rank 0 of 3\n");
+  EXPECT_EQ(contents(run / "attempt_0/1/stdout.log"), "rank 1 of 3\n");
+  EXPECT_EQ(contents(run / "attempt_0/2/stdout.log"), "rank 2 of 3\n");
+  EXPECT_TRUE(std::filesystem::exists(run / "attempt_0/0/stderr.log"));
+  EXPECT_FALSE(std::filesystem::exists(run / "attempt_0/1/stderr.log"));
+}
+
+TEST(Torchrun, WhatCannotBeStarted) {
+  Agent missing({"--max-restarts=1", "no-such-program"});
+  EXPECT_EQ(missing.wait(), 1);
+  expect_contains(missing.err(), "launch: cannot run 'no-such-program': No such file or directory");
+  Agent wrong({"--nproc-per-node=x", "program"});
+  EXPECT_EQ(wrong.wait(), 2);
+  expect_contains(wrong.err(), "torchrun: --nproc-per-node must be");
+  Agent alone(arguments({{"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:" + std::to_string(free_port()),
+                          "--rdzv-conf=join_timeout=0.5"},
+                         {kWorker}}));
+  EXPECT_EQ(alone.wait(), 1);
+  expect_contains(alone.err(), "1 of at least 2 node(s) are there: ");
+  Agent help({"--help"});
+  EXPECT_EQ(help.wait(), 0);
+  expect_contains(help.out(), "--standalone");
+}
+
+TEST(Torchrun, ByTheEnvironment) {
+  const std::string folder = fresh_folder();
+  Agent agent({kWorker, "folder=" + folder}, {{"PET_NPROC_PER_NODE", "2"}, {"PET_STANDALONE", "1"}});
+  EXPECT_EQ(agent.wait(), 0) << agent.err();
+  EXPECT_EQ(workers_in(folder).size(), 2u);
+}
+
+}  // namespace
+}  // namespace c10d::launch
