@@ -34,7 +34,8 @@ int64_t unix_ms_now() {
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
   return text;
 }
 
@@ -45,11 +46,14 @@ std::string safe_name(std::string text) {
   return text;
 }
 
-std::string indented(const std::string& text, const char* by) { return by + replaced(text, "\n", std::string("\n") + by); }
+std::string indented(const std::string& text, const char* by) {
+  return by + replaced(text, "\n", std::string("\n") + by);
+}
 
 }  // namespace
 
-Agent::Agent(AgentOptions options, c10::intrusive_ptr<Store> store) : options_(std::move(options)), store_(std::move(store)) {
+Agent::Agent(AgentOptions options, c10::intrusive_ptr<Store> store)
+    : options_(std::move(options)), store_(std::move(store)) {
   TORCH_CHECK_VALUE(!options_.command.empty(), "launch: there is no program to run");
   const std::string parent =
       options_.logs.folder.empty() ? std::filesystem::temp_directory_path().string() : options_.logs.folder;
@@ -65,8 +69,8 @@ Agent::Agent(AgentOptions options, c10::intrusive_ptr<Store> store) : options_(s
 Agent::~Agent() {
   for (const int end : wake_) ::close(end);
   std::error_code ignored;
-  if (options_.logs.folder.empty() && options_.logs.redirects.all == kNoStream && options_.logs.redirects.each.empty() &&
-      options_.logs.tees.all == kNoStream && options_.logs.tees.each.empty()) {
+  if (options_.logs.folder.empty() && options_.logs.redirects.all == kNoStream &&
+      options_.logs.redirects.each.empty() && options_.logs.tees.all == kNoStream && options_.logs.tees.each.empty()) {
     std::filesystem::remove_all(folder_, ignored);
   }
 }
@@ -145,7 +149,8 @@ Agent::Outcome Agent::run_round(const Round& round, AgentResult& result) {
       const std::optional<WorkerExit>& exit = workers[i]->poll();
       all_well = all_well && exit && exit->is_well();
       // Of those seen at once, who was killed: it is why others end with an error.
-      if (exit && !exit->is_well() && (!failed || (exit->signal != 0 && workers[*failed]->poll()->signal == 0))) failed = i;
+      if (exit && !exit->is_well() && (!failed || (exit->signal != 0 && workers[*failed]->poll()->signal == 0)))
+        failed = i;
     }
     if (failed) {
       pump_.drain(kGlance);

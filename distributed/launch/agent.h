@@ -77,10 +77,10 @@ struct AgentResult {
 /// for a failure at most rendezvous.max_restarts times.
 ///
 /// Workers find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, GROUP_WORLD_SIZE, ROLE_RANK, ROLE_NAME,
-/// ROLE_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TORCHELASTIC_RESTART_COUNT (how often the group was started again, for any
-/// reason), TORCHELASTIC_MAX_RESTARTS, TORCHELASTIC_RUN_ID, TORCHELASTIC_USE_AGENT_STORE (True: the store at MASTER_ADDR
-/// has a server; all ranks are clients, below /worker/attempt_<TORCHELASTIC_RESTART_COUNT>), TORCHELASTIC_ERROR_FILE
-/// and, where it was not set, OMP_NUM_THREADS (cores divided by workers).
+/// ROLE_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, TORCHELASTIC_RESTART_COUNT (how often the group was started again, for
+/// any reason), TORCHELASTIC_MAX_RESTARTS, TORCHELASTIC_RUN_ID, TORCHELASTIC_USE_AGENT_STORE (True: the store at
+/// MASTER_ADDR has a server; all ranks are clients, below /worker/attempt_<TORCHELASTIC_RESTART_COUNT>),
+/// TORCHELASTIC_ERROR_FILE and, where it was not set, OMP_NUM_THREADS (cores divided by workers).
 class Agent {
  public:
   Agent(AgentOptions options, c10::intrusive_ptr<Store> store);

@@ -1,4 +1,5 @@
-// A worker of the tests of the agent: sums over Gloo, by the environment that an agent gives, and faults by its arguments.
+// A worker of the tests of the agent: sums over Gloo, by the environment that an agent gives, and faults by its
+// arguments.
 //
 //   worker [steps=N] [fail=RANK:RESTART] [kill=RANK:RESTART] [stop=RANK:RESTART] [throw=RANK:RESTART] [stubborn]
 //          [folder=WHERE] [sleep=MS] [exit=N]
@@ -50,10 +51,10 @@ int work(const std::map<std::string, std::string>& given) {
   if (!folder.empty()) {
     // Who ran, for the test to read.
     std::ofstream(folder + "/" + std::to_string(::getpid()))
-        << rank << ' ' << size << ' ' << restart << ' ' << number("LOCAL_RANK") << ' ' << number("LOCAL_WORLD_SIZE") << ' '
-        << number("GROUP_RANK") << ' ' << number("GROUP_WORLD_SIZE") << ' ' << number("ROLE_RANK") << ' '
-        << number("ROLE_WORLD_SIZE") << ' ' << std::getenv("ROLE_NAME") << ' ' << std::getenv("TORCHELASTIC_RUN_ID") << ' '
-        << number("TORCHELASTIC_MAX_RESTARTS") << ' ' << number("OMP_NUM_THREADS") << '\n';
+        << rank << ' ' << size << ' ' << restart << ' ' << number("LOCAL_RANK") << ' ' << number("LOCAL_WORLD_SIZE")
+        << ' ' << number("GROUP_RANK") << ' ' << number("GROUP_WORLD_SIZE") << ' ' << number("ROLE_RANK") << ' '
+        << number("ROLE_WORLD_SIZE") << ' ' << std::getenv("ROLE_NAME") << ' ' << std::getenv("TORCHELASTIC_RUN_ID")
+        << ' ' << number("TORCHELASTIC_MAX_RESTARTS") << ' ' << number("OMP_NUM_THREADS") << '\n';
   }
   std::printf("rank %d of %d\n", rank, size);
   std::fflush(stdout);
@@ -72,7 +73,8 @@ int work(const std::map<std::string, std::string>& given) {
   for (int step = 0; step < steps; ++step) {
     std::vector<at::Tensor> sum{at::full({4}, static_cast<float>(rank))};
     group.allreduce(sum)->wait();
-    if (sum[0].data_ptr<float>()[3] != static_cast<float>(size * (size - 1) / 2)) throw std::runtime_error("a wrong sum");
+    if (sum[0].data_ptr<float>()[3] != static_cast<float>(size * (size - 1) / 2))
+      throw std::runtime_error("a wrong sum");
     if (step == 0) {
       if (is_mine("fail")) {
         std::fprintf(stderr, "rank %d has had enough\n", rank);

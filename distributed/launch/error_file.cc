@@ -27,13 +27,17 @@ constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 char crash_path[4096];
 
 void write_crash(int signal) {
-  const char* const name =
-      signal == SIGSEGV ? "SIGSEGV" : signal == SIGBUS ? "SIGBUS" : signal == SIGFPE ? "SIGFPE" : signal == SIGILL ? "SIGILL" : "SIGABRT";
+  const char* const name = signal == SIGSEGV  ? "SIGSEGV"
+                           : signal == SIGBUS ? "SIGBUS"
+                           : signal == SIGFPE ? "SIGFPE"
+                           : signal == SIGILL ? "SIGILL"
+                                              : "SIGABRT";
   char text[256];
-  const int size = std::snprintf(text, sizeof text,
-                                 "{\"message\": {\"message\": \"the program ended by %s\", \"extraInfo\": {\"timestamp\": "
-                                 "\"%lld\", \"py_callstack\": \"\"}}}",
-                                 name, static_cast<long long>(::time(nullptr)));
+  const int size =
+      std::snprintf(text, sizeof text,
+                    "{\"message\": {\"message\": \"the program ended by %s\", \"extraInfo\": {\"timestamp\": "
+                    "\"%lld\", \"py_callstack\": \"\"}}}",
+                    name, static_cast<long long>(::time(nullptr)));
   // What an exception that nobody caught left there says more.
   const int file = ::open(crash_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file >= 0 && ::write(file, text, static_cast<size_t>(size)) == size) ::close(file);
@@ -41,7 +45,9 @@ void write_crash(int signal) {
   ::raise(signal);
 }
 
-std::string string_of(const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string string_of(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 }  // namespace
 
@@ -49,7 +55,7 @@ int record(const std::function<int()>& body) {
   const char* const path = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (path != nullptr && std::strlen(path) < sizeof crash_path) {
     std::strcpy(crash_path, path);
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = write_crash;
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_NODEFER;
     for (const int signal : kCrashes) ::sigaction(signal, &action, nullptr);
@@ -74,10 +80,10 @@ int record(const std::function<int()>& body) {
 }
 
 void write_error_file(const std::string& path, const WorkerError& error) {
-  const json text = {{"message",
-                      {{"message", error.message},
-                       {"extraInfo",
-                        {{"py_callstack", error.callstack}, {"timestamp", std::to_string(error.unix_seconds)}}}}}};
+  const json text = {
+      {"message",
+       {{"message", error.message},
+        {"extraInfo", {{"py_callstack", error.callstack}, {"timestamp", std::to_string(error.unix_seconds)}}}}}};
   std::ofstream file(path, std::ios::trunc);
   file << text.dump(-1, ' ', false, json::error_handler_t::replace) << std::flush;
   TORCH_CHECK(file.good(), "write_error_file: cannot write ", path);

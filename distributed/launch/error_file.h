@@ -8,7 +8,8 @@
 
 namespace c10d::launch {
 
-/// {"message": {"message": "std::runtime_error: no data", "extraInfo": {"timestamp": "1700000000", "py_callstack": ""}}}
+/// {"message": {"message": "std::runtime_error: no data", "extraInfo": {"timestamp": "1700000000", "py_callstack":
+/// ""}}}
 struct WorkerError {
   std::string message;
   std::string callstack;

@@ -1,8 +1,8 @@
 #include "distributed/launch/options.h"
 
 #include <netdb.h>
-#include <signal.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,8 +34,9 @@ constexpr Option kOptions[] = {
     {"rdzv-backend", "static|c10d", "how nodes find each other (static; c10d where MIN differs from MAX)"},
     {"rdzv-endpoint", "HOST[:PORT]", "where the store of the rendezvous is (port 29400), or its file"},
     {"rdzv-id", "ID", "the job's name (none)"},
-    {"rdzv-conf", "K=V,...", "join_timeout, last_call_timeout, close_timeout, keep_alive_interval (seconds), "
-                             "keep_alive_max_attempt, is_host, store_type (tcp, file)"},
+    {"rdzv-conf", "K=V,...",
+     "join_timeout, last_call_timeout, close_timeout, keep_alive_interval (seconds), "
+     "keep_alive_max_attempt, is_host, store_type (tcp, file)"},
     {"standalone", nullptr, "one node, and a store of its own on a free port"},
     {"max-restarts", "N", "how often all workers are started again after a failure (0)"},
     {"monitor-interval", "SECONDS", "how often workers are looked after, where the system does not tell (0.1)"},
@@ -46,7 +47,8 @@ constexpr Option kOptions[] = {
     {"no-python", nullptr, "taken and not used: workers are programs"},
     {"run-path", nullptr, "refused: name the interpreter"},
     {"log-dir", "FOLDER", "where logs and error files are written (a folder of /tmp)"},
-    {"redirects", "0-3|R:0-3,...", "streams to files: 1 stdout, 2 stderr, 3 both; for all local ranks or one by one (0)"},
+    {"redirects", "0-3|R:0-3,...",
+     "streams to files: 1 stdout, 2 stderr, 3 both; for all local ranks or one by one (0)"},
     {"tee", "0-3|R:0-3,...", "streams to files and the console (0)"},
     {"local-ranks-filter", "R,...", "whose output is shown on the console (all)"},
     {"log-line-prefix-template", "TEXT", "before lines of --tee ([${role_name}${rank}]:)"},
@@ -85,7 +87,8 @@ std::optional<T> number(const std::string& text) {
 
 class Given {
  public:
-  Given(std::map<std::string, std::string> values, const Machine& machine) : values_(std::move(values)), machine_(machine) {}
+  Given(std::map<std::string, std::string> values, const Machine& machine)
+      : values_(std::move(values)), machine_(machine) {}
 
   std::optional<std::string> text(const std::string& name) const {
     if (const auto found = values_.find(name); found != values_.end()) return found->second;
@@ -103,8 +106,8 @@ class Given {
     const auto given = text(name);
     if (!given) return otherwise;
     const auto value = number<int64_t>(*given);
-    TORCH_CHECK_VALUE(value && *value >= least && *value <= most, "torchrun: --", name, " must be a number from ", least,
-                      " to ", most, ", got '", *given, "'");
+    TORCH_CHECK_VALUE(value && *value >= least && *value <= most, "torchrun: --", name, " must be a number from ",
+                      least, " to ", most, ", got '", *given, "'");
     return *value;
   }
   milliseconds seconds(const std::string& name, milliseconds otherwise) const {
@@ -125,8 +128,8 @@ class Given {
 
 Streams streams_of(const std::string& name, const std::string& text) {
   const auto value = number<unsigned>(text);
-  TORCH_CHECK_VALUE(value && *value <= kBoth, "torchrun: --", name, " must be 0 to 3, or such numbers by local rank (0:3,1:1), got '",
-                    text, "'");
+  TORCH_CHECK_VALUE(value && *value <= kBoth, "torchrun: --", name,
+                    " must be 0 to 3, or such numbers by local rank (0:3,1:1), got '", text, "'");
   return static_cast<Streams>(*value);
 }
 
@@ -154,8 +157,8 @@ std::vector<int> signals_of(const std::string& text) {
       const char* const known = ::sigabbrev_np(number);
       if (known != nullptr && name == c10::str("SIG", known)) found = number;
     }
-    TORCH_CHECK_VALUE(found != 0 && found != SIGKILL && found != SIGSTOP,
-                      "torchrun: --signals-to-handle: '", name, "' is no signal that can be handled");
+    TORCH_CHECK_VALUE(found != 0 && found != SIGKILL && found != SIGSTOP, "torchrun: --signals-to-handle: '", name,
+                      "' is no signal that can be handled");
     signals.push_back(found);
   }
   return signals;
@@ -233,15 +236,18 @@ Place place_by_kubernetes(const Given& given, const Machine& machine) {
   const size_t dash = host.rfind('-');
   const auto ordinal = dash == std::string::npos ? std::nullopt : number<int>(host.substr(dash + 1));
   const auto index = machine.variable("JOB_COMPLETION_INDEX");
-  TORCH_CHECK_VALUE(index || ordinal, "torchrun: --cluster=kubernetes: there is no JOB_COMPLETION_INDEX, and the host's name '",
+  TORCH_CHECK_VALUE(index || ordinal,
+                    "torchrun: --cluster=kubernetes: there is no JOB_COMPLETION_INDEX, and the host's name '",
                     machine.host_name, "' does not end with a number");
   place.rank = index ? whole("JOB_COMPLETION_INDEX", *index) : *ordinal;
   TORCH_CHECK_VALUE(given.text("nnodes"), "torchrun: --cluster=kubernetes needs --nnodes");
   if (const auto first = machine.variable("MASTER_ADDR"); first && !first->empty()) {
     place.first = *first;
   } else {
-    TORCH_CHECK_VALUE(ordinal, "torchrun: --cluster=kubernetes: neither --master-addr nor MASTER_ADDR is there, and the host's name '",
-                      machine.host_name, "' does not end with a number");
+    TORCH_CHECK_VALUE(
+        ordinal,
+        "torchrun: --cluster=kubernetes: neither --master-addr nor MASTER_ADDR is there, and the host's name '",
+        machine.host_name, "' does not end with a number");
     place.first = host.substr(0, dash) + "-0" + machine.host_name.substr(host.size());
   }
   return place;
@@ -277,11 +283,12 @@ void apply_conf(const std::string& text, LaunchOptions& options) {
                         "torchrun: --rdzv-conf is_host must be true or false, got '", value, "'");
       options.is_host = yes;
     } else if (key == "store_type") {
-      TORCH_CHECK_VALUE(value == "tcp" || value == "file", "torchrun: --rdzv-conf store_type must be tcp or file, got '",
-                        value, "'");
+      TORCH_CHECK_VALUE(value == "tcp" || value == "file",
+                        "torchrun: --rdzv-conf store_type must be tcp or file, got '", value, "'");
       if (value == "file") options.store_kind = LaunchOptions::StoreKind::kFile;
     } else {
-      TORCH_CHECK_VALUE(key == "read_timeout" || key == "heartbeat_timeout", "torchrun: --rdzv-conf knows no '", key, "'");
+      TORCH_CHECK_VALUE(key == "read_timeout" || key == "heartbeat_timeout", "torchrun: --rdzv-conf knows no '", key,
+                        "'");
       seconds();
     }
   }
@@ -340,7 +347,8 @@ std::vector<std::string> expand_host_list(const std::string& list) {
       for (const std::string& host : made) {
         for (const std::string& part : split(rest.substr(1, close - 1), ',')) {
           const size_t dash = part.find('-');
-          const std::string first = part.substr(0, dash), last = dash == std::string::npos ? first : part.substr(dash + 1);
+          const std::string first = part.substr(0, dash),
+                            last = dash == std::string::npos ? first : part.substr(dash + 1);
           const auto low = number<int>(first), high = number<int>(last);
           TORCH_CHECK_VALUE(low && high && *low <= *high && *high - *low < 65536, "torchrun: '", part,
                             "' is no range, in the list of hosts '", list, "'");
@@ -376,8 +384,8 @@ LaunchOptions parse_options(const std::vector<std::string>& arguments, const Mac
     TORCH_CHECK_VALUE(argument.rfind("--", 0) == 0, "torchrun: there is no option ", argument);
     const size_t equals = argument.find('=');
     const std::string name = canonical(argument.substr(2, equals == std::string::npos ? equals : equals - 2));
-    const auto* const known =
-        std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& option) { return name == option.name; });
+    const auto* const known = std::find_if(std::begin(kOptions), std::end(kOptions),
+                                           [&](const Option& option) { return name == option.name; });
     TORCH_CHECK_VALUE(known != std::end(kOptions), "torchrun: there is no option --", name);
     if (known->value == nullptr) {
       TORCH_CHECK_VALUE(equals == std::string::npos, "torchrun: --", name, " takes no value");
@@ -405,8 +413,8 @@ LaunchOptions parse_options(const std::vector<std::string>& arguments, const Mac
   Place place;
   bool has_place = false;
   if (const auto cluster = given.text("cluster")) {
-    TORCH_CHECK_VALUE(*cluster == "slurm" || *cluster == "kubernetes", "torchrun: --cluster must be slurm or kubernetes, got '",
-                      *cluster, "'");
+    TORCH_CHECK_VALUE(*cluster == "slurm" || *cluster == "kubernetes",
+                      "torchrun: --cluster must be slurm or kubernetes, got '", *cluster, "'");
     place = *cluster == "slurm" ? place_by_slurm(machine) : place_by_kubernetes(given, machine);
     has_place = true;
   }
@@ -418,15 +426,16 @@ LaunchOptions parse_options(const std::vector<std::string>& arguments, const Mac
   const size_t colon = nodes.find(':');
   const auto least = number<int>(nodes.substr(0, colon));
   const auto most = colon == std::string::npos ? least : number<int>(nodes.substr(colon + 1));
-  TORCH_CHECK_VALUE(least && most && *least >= 1 && *least <= *most, "torchrun: --nnodes must be a number from 1, or two as in 1:4, got '",
-                    nodes, "'");
+  TORCH_CHECK_VALUE(least && most && *least >= 1 && *least <= *most,
+                    "torchrun: --nnodes must be a number from 1, or two as in 1:4, got '", nodes, "'");
   rendezvous.min_nodes = *least;
   rendezvous.max_nodes = *most;
   const std::string backend = given.text("rdzv-backend").value_or(*least == *most ? "static" : "c10d");
-  TORCH_CHECK_VALUE(backend == "static" || backend == "c10d", "torchrun: --rdzv-backend must be static or c10d, got '", backend, "'");
+  TORCH_CHECK_VALUE(backend == "static" || backend == "c10d", "torchrun: --rdzv-backend must be static or c10d, got '",
+                    backend, "'");
   options.is_static = backend == "static" && !is_standalone;
-  TORCH_CHECK_VALUE(!options.is_static || *least == *most, "torchrun: --rdzv-backend=static needs a fixed number of nodes, got '",
-                    nodes, "'");
+  TORCH_CHECK_VALUE(!options.is_static || *least == *most,
+                    "torchrun: --rdzv-backend=static needs a fixed number of nodes, got '", nodes, "'");
   rendezvous.max_restarts = static_cast<int>(given.integer("max-restarts", 0, 0, 1 << 30));
   agent.node.workers = workers_of(given.text("nproc-per-node").value_or("1"), machine);
   agent.node.role = given.text("role").value_or("default");
@@ -440,7 +449,8 @@ LaunchOptions parse_options(const std::vector<std::string>& arguments, const Mac
   if (is_standalone) {
     options.is_host = true;
   } else if (options.store_kind == LaunchOptions::StoreKind::kFile) {
-    TORCH_CHECK_VALUE(endpoint && !endpoint->empty(), "torchrun: store_type=file needs a file's name as --rdzv-endpoint");
+    TORCH_CHECK_VALUE(endpoint && !endpoint->empty(),
+                      "torchrun: store_type=file needs a file's name as --rdzv-endpoint");
     options.store_file = *endpoint;
   } else if (options.is_static) {
     agent.node.fixed_rank = static_cast<int>(given.integer("node-rank", place.rank, 0, *most - 1));
@@ -450,7 +460,8 @@ LaunchOptions parse_options(const std::vector<std::string>& arguments, const Mac
     set_endpoint(endpoint && !endpoint->empty() ? *endpoint : first, 29500, options);
     if (!endpoint || endpoint->empty()) {
       options.endpoint_host = first;
-      options.endpoint_port = *most == 1 && !has_port ? 0 : static_cast<uint16_t>(given.integer("master-port", 29500, 1, 65535));
+      options.endpoint_port =
+          *most == 1 && !has_port ? 0 : static_cast<uint16_t>(given.integer("master-port", 29500, 1, 65535));
     }
   } else if (endpoint && !endpoint->empty()) {
     set_endpoint(*endpoint, 29400, options);
@@ -482,9 +493,12 @@ LaunchOptions parse_options(const std::vector<std::string>& arguments, const Mac
 }
 
 std::string usage() {
-  std::string text = "usage: torchrun [options] program [arguments]\n\nEach option may also be set as PET_<NAME> in the environment.\n";
+  std::string text =
+      "usage: torchrun [options] program [arguments]\n\nEach option may also be set as PET_<NAME> in the "
+      "environment.\n";
   for (const Option& option : kOptions) {
-    std::string name = c10::str("  --", option.name, option.value == nullptr ? "" : "=", option.value == nullptr ? "" : option.value);
+    std::string name =
+        c10::str("  --", option.name, option.value == nullptr ? "" : "=", option.value == nullptr ? "" : option.value);
     name.resize(std::max<size_t>(name.size() + 2, 36), ' ');
     text += name + option.help + "\n";
   }

@@ -27,13 +27,13 @@ struct LaunchOptions {
   AgentOptions agent;
   enum class StoreKind { kTcp, kFile } store_kind = StoreKind::kTcp;
   std::string endpoint_host = "localhost";
-  uint16_t endpoint_port = 0;     ///< 0: any free one, on this machine
+  uint16_t endpoint_port = 0;  ///< 0: any free one, on this machine
   std::string store_file;
   /// Whether this node runs the store's server; none: whoever is at the endpoint's host, and comes first.
   std::optional<bool> is_host;
   bool is_static = false;
-  std::string local_address;      ///< "": the one by which this machine reaches the endpoint
-  std::vector<int> signals;       ///< to pass on
+  std::string local_address;  ///< "": the one by which this machine reaches the endpoint
+  std::vector<int> signals;   ///< to pass on
   bool wants_help = false;
 };
 

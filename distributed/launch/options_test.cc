@@ -52,7 +52,8 @@ TEST(LaunchOptions, Defaults) {
 
 TEST(LaunchOptions, Static) {
   const LaunchOptions options = parse_options(
-      {"--nnodes=4", "--node_rank", "2", "--nproc-per-node", "8", "--master-addr=first", "--master_port=1234", "p"}, machine());
+      {"--nnodes=4", "--node_rank", "2", "--nproc-per-node", "8", "--master-addr=first", "--master_port=1234", "p"},
+      machine());
   EXPECT_EQ(options.agent.rendezvous.min_nodes, 4);
   EXPECT_EQ(options.agent.node.fixed_rank, 2);
   EXPECT_EQ(options.agent.node.workers, 8);
@@ -64,12 +65,12 @@ TEST(LaunchOptions, Static) {
 }
 
 TEST(LaunchOptions, Elastic) {
-  const LaunchOptions options = parse_options({"--nnodes=1:4", "--rdzv-endpoint=there", "--rdzv-id=job", "--max-restarts=3",
-                                               "--rdzv-conf=join_timeout=7,last_call_timeout=0.5,keep_alive_interval=2,"
-                                               "keep_alive_max_attempt=5,is_host=false,close_timeout=4",
-                                               "--monitor-interval=0.25", "--role=trainer", "--local-addr=10.0.0.3",
-                                               "--no-python", "--", "-p"},
-                                              machine());
+  const LaunchOptions options =
+      parse_options({"--nnodes=1:4", "--rdzv-endpoint=there", "--rdzv-id=job", "--max-restarts=3",
+                     "--rdzv-conf=join_timeout=7,last_call_timeout=0.5,keep_alive_interval=2,"
+                     "keep_alive_max_attempt=5,is_host=false,close_timeout=4",
+                     "--monitor-interval=0.25", "--role=trainer", "--local-addr=10.0.0.3", "--no-python", "--", "-p"},
+                    machine());
   EXPECT_FALSE(options.is_static);
   EXPECT_EQ(options.endpoint_host, "there");
   EXPECT_EQ(options.endpoint_port, 29400);
@@ -97,7 +98,8 @@ TEST(LaunchOptions, Elastic) {
 }
 
 TEST(LaunchOptions, Standalone) {
-  const LaunchOptions options = parse_options({"--standalone", "--rdzv-endpoint=there:1", "--nnodes=7", "p"}, machine());
+  const LaunchOptions options =
+      parse_options({"--standalone", "--rdzv-endpoint=there:1", "--nnodes=7", "p"}, machine());
   EXPECT_TRUE(*options.is_host);
   EXPECT_EQ(options.endpoint_host, "localhost");
   EXPECT_EQ(options.endpoint_port, 0);
@@ -119,18 +121,20 @@ TEST(LaunchOptions, Workers) {
 }
 
 TEST(LaunchOptions, Environment) {
-  const Machine said = machine({{"PET_NPROC_PER_NODE", "4"}, {"PET_NNODES", "1:2"}, {"PET_RDZV_ENDPOINT", "a:1"}, {"PET_STANDALONE", "0"}});
+  const Machine said = machine(
+      {{"PET_NPROC_PER_NODE", "4"}, {"PET_NNODES", "1:2"}, {"PET_RDZV_ENDPOINT", "a:1"}, {"PET_STANDALONE", "0"}});
   EXPECT_EQ(parse_options({"p"}, said).agent.node.workers, 4);
   EXPECT_EQ(parse_options({"p"}, said).agent.rendezvous.max_nodes, 2);
   EXPECT_EQ(parse_options({"--nproc-per-node=3", "p"}, said).agent.node.workers, 3);
-  EXPECT_EQ(parse_options({"p"}, machine({{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${rank}>"}})).agent.logs.prefix, "<${rank}>");
+  EXPECT_EQ(parse_options({"p"}, machine({{"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${rank}>"}})).agent.logs.prefix,
+            "<${rank}>");
 }
 
 TEST(LaunchOptions, Logs) {
-  const LogOptions logs = parse_options({"--nproc-per-node=4", "--log-dir=/l", "-r", "0:3,2:1", "--tee=2",
-                                         "--local-ranks-filter=0,1", "p"},
-                                        machine())
-                              .agent.logs;
+  const LogOptions logs =
+      parse_options({"--nproc-per-node=4", "--log-dir=/l", "-r", "0:3,2:1", "--tee=2", "--local-ranks-filter=0,1", "p"},
+                    machine())
+          .agent.logs;
   EXPECT_EQ(logs.folder, "/l");
   EXPECT_EQ(logs.redirects.of(0), kBoth);
   EXPECT_EQ(logs.redirects.of(1), kNoStream);
@@ -140,9 +144,7 @@ TEST(LaunchOptions, Logs) {
 }
 
 TEST(LaunchOptions, WhatIsWrongIsNamed) {
-  const auto error = [](Words words) {
-    return message_of([&] { parse_options(words, machine()); });
-  };
+  const auto error = [](Words words) { return message_of([&] { parse_options(words, machine()); }); };
   EXPECT_EQ(error({}), "torchrun: there is no program to run; --help says what can be given");
   EXPECT_EQ(error({"--nprocs=2", "p"}), "torchrun: there is no option --nprocs");
   EXPECT_EQ(error({"-x", "p"}), "torchrun: there is no option -x");
@@ -153,22 +155,27 @@ TEST(LaunchOptions, WhatIsWrongIsNamed) {
   EXPECT_EQ(error({"--nproc-per-node=0", "p"}),
             "torchrun: --nproc-per-node must be a number from 1, cpu, gpu or auto, got '0'");
   EXPECT_EQ(error({"--nproc-per-node=gpu", "p"}), "torchrun: --nproc-per-node=gpu, but this machine has no GPU");
-  EXPECT_EQ(error({"--max-restarts=-1", "p"}), "torchrun: --max-restarts must be a number from 0 to 1073741824, got '-1'");
+  EXPECT_EQ(error({"--max-restarts=-1", "p"}),
+            "torchrun: --max-restarts must be a number from 0 to 1073741824, got '-1'");
   EXPECT_EQ(error({"--rdzv-backend=etcd", "p"}), "torchrun: --rdzv-backend must be static or c10d, got 'etcd'");
   EXPECT_EQ(error({"--rdzv-backend=static", "--nnodes=1:2", "p"}),
             "torchrun: --rdzv-backend=static needs a fixed number of nodes, got '1:2'");
-  EXPECT_EQ(error({"--nnodes=1:2", "p"}), "torchrun: --rdzv-backend=c10d with more than one node needs --rdzv-endpoint");
+  EXPECT_EQ(error({"--nnodes=1:2", "p"}),
+            "torchrun: --rdzv-backend=c10d with more than one node needs --rdzv-endpoint");
   EXPECT_EQ(error({"--rdzv-conf=no_timeout=3", "p"}), "torchrun: --rdzv-conf knows no 'no_timeout'");
   EXPECT_EQ(error({"--rdzv-conf=join_timeout=x", "p"}),
             "torchrun: --rdzv-conf join_timeout must be a number of seconds, got 'x'");
   EXPECT_EQ(error({"--rdzv-conf=keep_alive_interval=0", "p"}), "rendezvous: keep_alive_interval must be positive");
-  EXPECT_EQ(error({"--tee=4", "p"}), "torchrun: --tee must be 0 to 3, or such numbers by local rank (0:3,1:1), got '4'");
-  EXPECT_EQ(error({"--redirects=1:3", "p"}), "torchrun: --redirects must name local ranks below 1 (0:3,1:1), got '1:3'");
+  EXPECT_EQ(error({"--tee=4", "p"}),
+            "torchrun: --tee must be 0 to 3, or such numbers by local rank (0:3,1:1), got '4'");
+  EXPECT_EQ(error({"--redirects=1:3", "p"}),
+            "torchrun: --redirects must name local ranks below 1 (0:3,1:1), got '1:3'");
   EXPECT_EQ(error({"--signals-to-handle=SIGKILL", "p"}),
             "torchrun: --signals-to-handle: 'SIGKILL' is no signal that can be handled");
-  EXPECT_EQ(error({"-m", "p"}),
-            "torchrun: workers are programs: instead of --module and --run-path name the interpreter, as in 'torchrun ... "
-            "python3 -m MODULE'");
+  EXPECT_EQ(
+      error({"-m", "p"}),
+      "torchrun: workers are programs: instead of --module and --run-path name the interpreter, as in 'torchrun ... "
+      "python3 -m MODULE'");
   EXPECT_EQ(error({"--cluster=slurm", "p"}), "torchrun: --cluster=slurm: the environment has no SLURM_NNODES");
 }
 
@@ -197,7 +204,8 @@ TEST(LaunchOptions, Kubernetes) {
   Machine named = machine({{"JOB_COMPLETION_INDEX", "1"}, {"MASTER_ADDR", "first"}});
   EXPECT_EQ(parse_options({"--cluster=kubernetes", "--nnodes=4", "p"}, named).endpoint_host, "first");
   EXPECT_EQ(message_of([&] { parse_options({"--cluster=kubernetes", "--nnodes=4", "p"}, machine()); }),
-            "torchrun: --cluster=kubernetes: there is no JOB_COMPLETION_INDEX, and the host's name 'box' does not end with a number");
+            "torchrun: --cluster=kubernetes: there is no JOB_COMPLETION_INDEX, and the host's name 'box' does not end "
+            "with a number");
 }
 
 TEST(LaunchOptions, HostLists) {

@@ -116,8 +116,8 @@ Round Rendezvous::next_round(const std::function<bool()>& is_stopped) {
     if (const std::optional<Round> round = member_.round(); round && !member_.wants_to_join()) return *round;
     const auto waited = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
     if (waited >= member_.options().join_timeout) {
-      const std::string text = c10::str("no round of the rendezvous began within ", waited.count(),
-                                        " ms: ", member_.describe_waiting());
+      const std::string text =
+          c10::str("no round of the rendezvous began within ", waited.count(), " ms: ", member_.describe_waiting());
       member_.leave();
       is_asked_ = true;
       asked_.notify_all();
@@ -177,8 +177,7 @@ bool Rendezvous::wait_until_alone(milliseconds at_most) {
   return changed_.wait_for(lock, at_most, [&] {
     if (is_lost_) return true;
     const auto& nodes = member_.view().nodes;
-    return std::all_of(nodes.begin(), nodes.end(),
-                       [&](const auto& node) { return node.first == member_.info().id; });
+    return std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node.first == member_.info().id; });
   });
 }
 

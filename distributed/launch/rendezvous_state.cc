@@ -25,7 +25,9 @@ constexpr size_t kMostFailures = 8;
 
 constexpr const char* kHead = "rendezvous-1";
 
-bool is_plain(char c) { return c > ' ' && c != '%' && c != 127; }
+bool is_plain(char c) {
+  return c > ' ' && c != '%' && c != 127;
+}
 
 // Never empty: "" is "%".
 void append_word(std::string& to, const std::string& text) {
@@ -103,12 +105,15 @@ class Words {
   std::string_view rest_;
 };
 
-std::string shortened(const std::string& text) { return text.substr(0, kLongestReason); }
+std::string shortened(const std::string& text) {
+  return text.substr(0, kLongestReason);
+}
 
 std::string called(const NodeInfo& info) {
-  return c10::str("node ", info.id, info.address.empty() || info.id.find(info.address) != std::string::npos
-                                        ? std::string()
-                                        : c10::str(" (", info.address, ")"));
+  return c10::str("node ", info.id,
+                  info.address.empty() || info.id.find(info.address) != std::string::npos
+                      ? std::string()
+                      : c10::str(" (", info.address, ")"));
 }
 
 std::string milliseconds_text(std::chrono::milliseconds time) {
@@ -118,8 +123,8 @@ std::string milliseconds_text(std::chrono::milliseconds time) {
 }  // namespace
 
 void RendezvousOptions::check() const {
-  TORCH_CHECK_VALUE(min_nodes >= 1 && max_nodes >= min_nodes,
-                    "rendezvous: 1 <= min_nodes <= max_nodes must hold, got ", min_nodes, " and ", max_nodes);
+  TORCH_CHECK_VALUE(min_nodes >= 1 && max_nodes >= min_nodes, "rendezvous: 1 <= min_nodes <= max_nodes must hold, got ",
+                    min_nodes, " and ", max_nodes);
   TORCH_CHECK_VALUE(max_restarts >= 0, "rendezvous: max_restarts must not be negative, got ", max_restarts);
   TORCH_CHECK_VALUE(join_timeout.count() > 0, "rendezvous: join_timeout must be positive");
   TORCH_CHECK_VALUE(last_call_timeout.count() >= 0, "rendezvous: last_call_timeout must not be negative");
@@ -195,9 +200,15 @@ RendezvousMember::RendezvousMember(RendezvousOptions options, NodeInfo info)
                     " must be below the number of nodes, ", options_.max_nodes);
 }
 
-void RendezvousMember::join() { wish_ = Wish::kJoin; }
-void RendezvousMember::leave() { wish_ = Wish::kLeave; }
-void RendezvousMember::succeed(int64_t round) { succeeded_round_ = round; }
+void RendezvousMember::join() {
+  wish_ = Wish::kJoin;
+}
+void RendezvousMember::leave() {
+  wish_ = Wish::kLeave;
+}
+void RendezvousMember::succeed(int64_t round) {
+  succeeded_round_ = round;
+}
 
 void RendezvousMember::fail(Failure failure) {
   failure.text = shortened(failure.text);
@@ -277,8 +288,9 @@ bool RendezvousMember::do_what_is_wanted(RendezvousState& state) {
     changed = true;
     if (ends) state.failures.clear();
     state.failures.push_back(failure);
-    std::sort(state.failures.begin(), state.failures.end(),
-                     [](const Failure& a, const Failure& b) { return std::tie(a.unix_ms, a.text) < std::tie(b.unix_ms, b.text); });
+    std::sort(state.failures.begin(), state.failures.end(), [](const Failure& a, const Failure& b) {
+      return std::tie(a.unix_ms, a.text) < std::tie(b.unix_ms, b.text);
+    });
     if (state.failures.size() > kMostFailures) state.failures.pop_back();
     if (!ends) continue;
     if (state.restarts >= options_.max_restarts) {

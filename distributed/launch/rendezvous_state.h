@@ -13,11 +13,11 @@ namespace c10d::launch {
 
 /// What a node tells the others of itself.
 struct NodeInfo {
-  std::string id;        ///< unlike any other's, also that of an earlier life of the same node
-  std::string address;   ///< under which the others reach it
+  std::string id;       ///< unlike any other's, also that of an earlier life of the same node
+  std::string address;  ///< under which the others reach it
   std::string role = "default";
-  int workers = 1;       ///< how many processes it starts
-  int fixed_rank = -1;   ///< the rank it must have, or -1
+  int workers = 1;      ///< how many processes it starts
+  int fixed_rank = -1;  ///< the rank it must have, or -1
 };
 
 struct RendezvousOptions {
@@ -82,9 +82,9 @@ struct RendezvousState {
 /// What a node has been given.
 struct Round {
   int64_t number = 0;
-  int64_t restarts = 0;  // of the group for failed workers
-  int rank = 0;          // of the node
-  int size = 1;          // nodes
+  int64_t restarts = 0;    // of the group for failed workers
+  int rank = 0;            // of the node
+  int size = 1;            // nodes
   int64_t first_rank = 0;  // of the node's workers
   int64_t world_size = 1;
   int64_t first_role_rank = 0;

@@ -369,7 +369,9 @@ class Simulation {
   void at(milliseconds after_start, std::function<void()> what) {
     events_.push({Time{} + after_start, order_++, std::move(what)});
   }
-  void after(milliseconds pause, std::function<void()> what) { events_.push({now_ + pause, order_++, std::move(what)}); }
+  void after(milliseconds pause, std::function<void()> what) {
+    events_.push({now_ + pause, order_++, std::move(what)});
+  }
 
   void run_until(Time end) {
     while (!events_.empty() && events_.top().when <= end) {
@@ -423,7 +425,7 @@ class Simulation {
     most_ = std::max<int64_t>(most_, static_cast<int64_t>(node->member->view().nodes.size()));
     lives(node);
     const int64_t pause = std::min<int64_t>(50 + 4 * static_cast<int64_t>(node->member->view().nodes.size()),
-                                             chaos_.keep_alive.count() / 4);
+                                            chaos_.keep_alive.count() / 4);
     after(milliseconds(pause + pick(20)), [this, node] { look(node); });
   }
 
@@ -440,11 +442,14 @@ class Simulation {
     if (node->member->in_round(node->round)) return;
     node->is_stopping = true;
     // Some workers do not end when they are told to. The others wait for those, but not for ever.
-    after(milliseconds(pick(1000) == 0 ? 15000 : pick(10) == 0 ? 8000 : pick(2000)), [node] {
-      node->is_stopping = false;
-      node->round = -1;
-      if (!node->is_left) node->member->join();
-    });
+    after(milliseconds(pick(1000) == 0 ? 15000
+                       : pick(10) == 0 ? 8000
+                                       : pick(2000)),
+          [node] {
+            node->is_stopping = false;
+            node->round = -1;
+            if (!node->is_left) node->member->join();
+          });
   }
 
   void something_happens() {
@@ -518,9 +523,7 @@ class Simulation {
     Time when;
     uint64_t order;
     std::function<void()> what;
-    bool operator<(const Event& other) const {
-      return when != other.when ? when > other.when : order > other.order;
-    }
+    bool operator<(const Event& other) const { return when != other.when ? when > other.when : order > other.order; }
   };
 
   std::mt19937_64 random_;

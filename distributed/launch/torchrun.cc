@@ -105,7 +105,7 @@ int run(const std::vector<std::string>& arguments) {
   Agent agent(agent_options, c10::make_intrusive<PrefixStore>("torch.rendezvous." + agent_options.run_id, store));
   agent_of_signals = &agent;
   for (const int signal : options.signals) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = pass_on;
     ::sigaction(signal, &action, nullptr);
   }
@@ -117,7 +117,8 @@ int run(const std::vector<std::string>& arguments) {
     return 128 + result.signal;
   }
   if (result.end == AgentResult::End::kFailed) {
-    std::fprintf(stderr, "torchrun: the job '%s' has failed\n%s\n", agent_options.run_id.c_str(), result.report.c_str());
+    std::fprintf(stderr, "torchrun: the job '%s' has failed\n%s\n", agent_options.run_id.c_str(),
+                 result.report.c_str());
     return 1;
   }
   return 0;

@@ -1,4 +1,5 @@
-// torchrun and real workers: what becomes of them when one fails, when agents come and go, and when they are told to end.
+// torchrun and real workers: what becomes of them when one fails, when agents come and go, and when they are told to
+// end.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -64,12 +65,14 @@ std::vector<Seen> workers_in(const std::string& folder) {
     Seen seen;
     seen.process = std::stoi(entry.path().filename().string());
     std::istringstream words(text);
-    words >> seen.rank >> seen.size >> seen.restart >> seen.local_rank >> seen.local_size >> seen.group_rank >> seen.group_size >>
-        seen.role_rank >> seen.role_size >> seen.role >> seen.run_id >> seen.max_restarts >> seen.threads;
+    words >> seen.rank >> seen.size >> seen.restart >> seen.local_rank >> seen.local_size >> seen.group_rank >>
+        seen.group_size >> seen.role_rank >> seen.role_size >> seen.role >> seen.run_id >> seen.max_restarts >>
+        seen.threads;
     all.push_back(seen);
   }
-  std::sort(all.begin(), all.end(),
-            [](const Seen& a, const Seen& b) { return std::make_pair(a.restart, a.rank) < std::make_pair(b.restart, b.rank); });
+  std::sort(all.begin(), all.end(), [](const Seen& a, const Seen& b) {
+    return std::make_pair(a.restart, a.rank) < std::make_pair(b.restart, b.rank);
+  });
   return all;
 }
 
@@ -104,7 +107,8 @@ class Agent {
   int wait(milliseconds limit = kLimit) {
     for (const auto end = Clock::now() + limit; !code_ && Clock::now() < end;) {
       int status = 0;
-      if (::waitpid(process_, &status, WNOHANG) == process_) code_ = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+      if (::waitpid(process_, &status, WNOHANG) == process_)
+        code_ = WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
       if (!code_) std::this_thread::sleep_for(milliseconds(2));
     }
     return code_.value_or(-1);
@@ -130,7 +134,8 @@ bool run_in(const std::string& folder, int restart, size_t count, int size = -1)
   return until([&] {
     const auto all = workers_in(folder);
     return static_cast<size_t>(std::count_if(all.begin(), all.end(), [&](const Seen& seen) {
-             return (restart < 0 || seen.restart == restart) && (size < 0 || seen.size == size) && is_alive(seen.process);
+             return (restart < 0 || seen.restart == restart) && (size < 0 || seen.size == size) &&
+                    is_alive(seen.process);
            })) >= count;
   });
 }
@@ -166,15 +171,21 @@ int free_port() {
 }
 
 Words elastic(const std::string& nodes, int port, int workers = 1) {
-  return {"--nnodes=" + nodes, "--nproc-per-node=" + std::to_string(workers), "--rdzv-backend=c10d",
-          "--rdzv-endpoint=localhost:" + std::to_string(port), "--rdzv-id=job", "--monitor-interval=0.05",
-          "--rdzv-conf=last_call_timeout=1,keep_alive_interval=0.2,keep_alive_max_attempt=4,join_timeout=15,close_timeout=3",
+  return {"--nnodes=" + nodes,
+          "--nproc-per-node=" + std::to_string(workers),
+          "--rdzv-backend=c10d",
+          "--rdzv-endpoint=localhost:" + std::to_string(port),
+          "--rdzv-id=job",
+          "--monitor-interval=0.05",
+          "--rdzv-conf=last_call_timeout=1,keep_alive_interval=0.2,keep_alive_max_attempt=4,join_timeout=15,close_"
+          "timeout=3",
           "--shutdown-timeout=2"};
 }
 
 TEST(Torchrun, WorkersOfOneNode) {
   const std::string folder = fresh_folder();
-  Agent agent({"--standalone", "--nproc-per-node=3", "--role=trainer", "--max-restarts=2", kWorker, "folder=" + folder});
+  Agent agent(
+      {"--standalone", "--nproc-per-node=3", "--role=trainer", "--max-restarts=2", kWorker, "folder=" + folder});
   EXPECT_EQ(agent.wait(), 0) << agent.err();
   const auto all = workers_in(folder);
   ASSERT_EQ(all.size(), 3u);
@@ -200,7 +211,8 @@ TEST(Torchrun, AFailureIsReportedOnce) {
   const std::string folder = fresh_folder();
   Agent agent({"--nproc-per-node=3", kWorker, "folder=" + folder, "fail=1:0"});
   EXPECT_EQ(agent.wait(), 1);
-  expect_contains(agent.err(), "torchrun: the job 'none' has failed\nthe first failure: rank 1 (local rank 1, process ");
+  expect_contains(agent.err(),
+                  "torchrun: the job 'none' has failed\nthe first failure: rank 1 (local rank 1, process ");
   expect_contains(agent.err(), ": exit code 3\n");
   expect_contains(agent.err(), "its last words on stderr:\n    rank 1 has had enough");
   expect_all_ended(folder);
@@ -246,14 +258,16 @@ TEST(Torchrun, SignalsArePassedOn) {
 
 TEST(Torchrun, WhoIgnoresSignalsIsKilled) {
   const std::string folder = fresh_folder();
-  Agent agent({"--nproc-per-node=2", "--shutdown-timeout=0.5", kWorker, "stubborn", "folder=" + folder, "steps=100000", "sleep=5"});
+  Agent agent({"--nproc-per-node=2", "--shutdown-timeout=0.5", kWorker, "stubborn", "folder=" + folder, "steps=100000",
+               "sleep=5"});
   ASSERT_TRUE(run_in(folder, 0, 2));
   const auto begin = Clock::now();
   agent.kill(SIGINT);
   // SIGINT would end them: it is SIGTERM that they ignore.
   EXPECT_EQ(agent.wait(), 128 + SIGINT);
   const std::string again = fresh_folder();
-  Agent second({"--nproc-per-node=2", "--shutdown-timeout=0.5", kWorker, "stubborn", "folder=" + again, "steps=100000", "sleep=5"});
+  Agent second({"--nproc-per-node=2", "--shutdown-timeout=0.5", kWorker, "stubborn", "folder=" + again, "steps=100000",
+                "sleep=5"});
   ASSERT_TRUE(run_in(again, 0, 2));
   second.kill(SIGTERM);
   EXPECT_EQ(second.wait(), 128 + SIGTERM);
@@ -288,8 +302,8 @@ TEST(Torchrun, TwoNodes) {
     const Words work{kWorker, "folder=" + folder};
     const auto node = [&](int rank) {
       if (!is_static) return arguments({elastic("2", port, 2), work});
-      return arguments({{"--nnodes=2", "--nproc-per-node=2", "--node-rank=" + std::to_string(rank), "--master-addr=localhost",
-                         "--master-port=" + std::to_string(port), "--rdzv-id=job"},
+      return arguments({{"--nnodes=2", "--nproc-per-node=2", "--node-rank=" + std::to_string(rank),
+                         "--master-addr=localhost", "--master-port=" + std::to_string(port), "--rdzv-id=job"},
                         work});
     };
     Agent second(node(1));
@@ -373,8 +387,8 @@ TEST(Torchrun, TheNodeWithTheStoreDies) {
 
 TEST(Torchrun, Logs) {
   const std::string folder = fresh_folder(), logs = fresh_folder();
-  Agent agent({"--standalone", "--nproc-per-node=3", "--log-dir=" + logs, "--redirects=0:3", "--tee=1:1,2:1", "--local-ranks-filter=0,1",
-               "--role=r", kWorker});
+  Agent agent({"--standalone", "--nproc-per-node=3", "--log-dir=" + logs, "--redirects=0:3", "--tee=1:1,2:1",
+               "--local-ranks-filter=0,1", "--role=r", kWorker});
   EXPECT_EQ(agent.wait(), 0) << agent.err();
   EXPECT_EQ(agent.out(), "[r1]:rank 1 of 3\n");
   std::filesystem::path run;
@@ -393,8 +407,8 @@ TEST(Torchrun, WhatCannotBeStarted) {
   Agent wrong({"--nproc-per-node=x", "program"});
   EXPECT_EQ(wrong.wait(), 2);
   expect_contains(wrong.err(), "torchrun: --nproc-per-node must be");
-  Agent alone(arguments({{"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:" + std::to_string(free_port()),
-                          "--rdzv-conf=join_timeout=0.5"},
+  Agent alone(arguments({{"--nnodes=2", "--rdzv-backend=c10d",
+                          "--rdzv-endpoint=localhost:" + std::to_string(free_port()), "--rdzv-conf=join_timeout=0.5"},
                          {kWorker}}));
   EXPECT_EQ(alone.wait(), 1);
   expect_contains(alone.err(), "1 of at least 2 node(s) are there: ");

@@ -158,7 +158,9 @@ OutputPump::~OutputPump() {
   for (const int end : wake_) ::close(end);
 }
 
-void OutputPump::wake() { write_all(wake_[1], "", 1); }
+void OutputPump::wake() {
+  write_all(wake_[1], "", 1);
+}
 
 std::shared_ptr<const OutputPump::Tail> OutputPump::add(int pipe, int file, int console, std::string prefix) {
   ::fcntl(pipe, F_SETFL, O_NONBLOCK);
@@ -356,7 +358,8 @@ void stop_workers(const std::vector<std::unique_ptr<WorkerProcess>>& workers, in
   for (const auto& worker : workers) worker->signal(signal);
   auto end = Clock::now() + grace;
   for (bool is_killing = false;;) {
-    const bool all_ended = std::all_of(workers.begin(), workers.end(), [](const auto& worker) { return !!worker->poll(); });
+    const bool all_ended =
+        std::all_of(workers.begin(), workers.end(), [](const auto& worker) { return !!worker->poll(); });
     if (all_ended) return;
     if (Clock::now() >= end || (!is_killing && is_hurried && is_hurried())) {
       if (is_killing) return;  // hangs in the kernel

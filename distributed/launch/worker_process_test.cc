@@ -104,9 +104,10 @@ TEST(WorkerProcess, EnvironmentAndStreams) {
   spec.standard.to_console = false;
   spec.error.file = fresh("err");
   spec.error.to_console = false;
-  auto worker = at.start("echo $LAUNCH_TEST_KEPT $LAUNCH_TEST_CHANGED $LAUNCH_TEST_ADDED; read line || echo empty; "
-                         "for i in $(seq 30); do echo error $i >&2; done",
-                         spec);
+  auto worker = at.start(
+      "echo $LAUNCH_TEST_KEPT $LAUNCH_TEST_CHANGED $LAUNCH_TEST_ADDED; read line || echo empty; "
+      "for i in $(seq 30); do echo error $i >&2; done",
+      spec);
   EXPECT_TRUE(Fixture::wait(*worker).is_well());
   EXPECT_EQ(contents(spec.standard.file), "kept new added\nempty\n");
   const auto lines = worker->last_lines_of_error();
@@ -235,7 +236,8 @@ TEST(ErrorFile, OfACrash) {
 
 TEST(ErrorFile, OfPyTorch) {
   const std::string path = fresh("error");
-  std::ofstream(path) << R"({"message": {"message": "ValueError: x", "extraInfo": {"py_callstack": "at y", "timestamp": "17"}}})";
+  std::ofstream(path)
+      << R"({"message": {"message": "ValueError: x", "extraInfo": {"py_callstack": "at y", "timestamp": "17"}}})";
   const auto error = read_error_file(path);
   ASSERT_TRUE(error);
   EXPECT_EQ(error->message, "ValueError: x");
