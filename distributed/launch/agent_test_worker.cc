@@ -2,10 +2,11 @@
 // arguments.
 //
 //   worker [steps=N] [fail=RANK:RESTART] [kill=RANK:RESTART] [stop=RANK:RESTART] [throw=RANK:RESTART] [stubborn]
-//          [folder=WHERE] [sleep=MS] [exit=N]
+//          [mismatch=RANK:RESTART] [close=RANK:RESTART] [folder=WHERE] [sleep=MS] [timeout=MS] [exit=N]
 //
 // RESTART is TORCHELASTIC_RESTART_COUNT; -1 is any.
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -66,7 +67,8 @@ int work(const std::map<std::string, std::string>& given) {
   options.timeout = std::chrono::seconds(20);
   auto store = c10::make_intrusive<c10d::PrefixStore>(
       c10::str("worker/attempt_", restart), c10::make_intrusive<c10d::TCPStore>(std::getenv("MASTER_ADDR"), options));
-  auto gloo = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(10));
+  auto gloo =
+      c10d::ProcessGroupGloo::Options::create(std::chrono::milliseconds(std::atoi(value("timeout", "10000").c_str())));
   gloo->devices = {c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
   c10d::ProcessGroupGloo group(store, rank, size, gloo);
   const int steps = std::atoi(value("steps", "3").c_str());
@@ -83,6 +85,10 @@ int work(const std::map<std::string, std::string>& given) {
       if (is_mine("throw")) throw std::runtime_error("no more data");
       if (is_mine("kill")) ::raise(SIGKILL);
       if (is_mine("stop")) ::raise(SIGSTOP);
+      if (is_mine("mismatch")) group.barrier()->wait();
+      if (is_mine("close")) {
+        for (int file = 3; file < 256; ++file) ::shutdown(file, SHUT_RDWR);
+      }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(value("sleep", "0").c_str())));
   }
