@@ -31,10 +31,16 @@ void run_seed(int seed) {
   std::mt19937 random(static_cast<unsigned>(seed));
   const auto pick = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
   const int nodes = 1 + pick(3), workers = nodes == 1 ? 2 + pick(2) : 1 + pick(2);
-  const int least = 1 + pick(nodes), restarts = pick(3);
+  int least = 1 + pick(nodes);
+  const int restarts = pick(3);
   const std::string of_worker = kOfWorkers[static_cast<size_t>(pick(static_cast<int>(std::size(kOfWorkers))))];
   const int victim = pick(nodes * workers), at_restart = pick(3) - 1;  // -1: each time
-  const auto of_agent = static_cast<OfAgents>(nodes == 1 && pick(2) ? kNothing : pick(kAgentFaults));
+  auto of_agent = static_cast<OfAgents>(nodes == 1 && pick(2) ? kNothing : pick(kAgentFaults));
+  if (of_worker == "stop" && nodes > 1) {
+    // Nobody would wait for a worker that is alone.
+    least = nodes;
+    of_agent = kNothing;
+  }
   const int agent_victim = pick(nodes);
   SCOPED_TRACE("seed " + std::to_string(seed) + ": " + std::to_string(least) + ":" + std::to_string(nodes) +
                " nodes of " + std::to_string(workers) + ", " + of_worker + " by rank " + std::to_string(victim) +

@@ -43,7 +43,7 @@ TEST(MnistMpi, LearnsTogether) {
   ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
   ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   ::setenv("TMPDIR", "/tmp", 1);
-  const Outcome o = run({"/usr/bin/mpirun", "-n", "2", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca",
+  const Outcome o = run({"/usr/bin/mpirun", "-n", "2", "--oversubscribe", "--mca", "mpi_yield_when_idle", "0", "--mca",
                          "btl", "self,vader", "--mca", "btl_vader_single_copy_mechanism", "none", "--mca", "plm",
                          "isolated", "--mca", "oob_tcp_if_include", "lo",
                          data_file("examples/mnist_mpi/mnist_mpi"), folder, "3"});

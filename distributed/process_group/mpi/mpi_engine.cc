@@ -1,7 +1,6 @@
 #include "distributed/process_group/mpi/mpi_engine.h"
 
 #include <mpi.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -29,9 +28,10 @@ using Clock = std::chrono::steady_clock;
 // How long ranks that see the same fault at about the same time have to say so.
 constexpr milliseconds kMoment(150);
 // How long, after an error, this process waits for the others at its end.
-constexpr milliseconds kEndTime(5000);
-// Who waits yields for so long, and then sleeps: ranks may be more than cores.
-constexpr std::chrono::microseconds kYieldTime(100);
+constexpr milliseconds kEndTime(3000);
+// Who waits looks again at once for so long, and then sleeps: ranks may be more than cores. (Who yields instead comes
+// last on a busy core, and waits longer.)
+constexpr std::chrono::microseconds kSpinTime(30);
 constexpr milliseconds kShortSleepTime(100);
 constexpr size_t kLongestNotice = 4096;
 constexpr uint32_t kMessages = 0x80000000u;  // tags with it are of messages between two ranks
@@ -148,10 +148,7 @@ class Pauses {
  public:
   void pause() {
     const auto waited = Clock::now() - begin_;
-    if (waited < kYieldTime) {
-      ::sched_yield();
-      return;
-    }
+    if (waited < kSpinTime) return;
     // Else a sleep is 50 microseconds longer.
     thread_local const int is_exact = ::prctl(PR_SET_TIMERSLACK, 1000);
     (void)is_exact;

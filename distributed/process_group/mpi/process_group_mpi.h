@@ -16,7 +16,7 @@ constexpr const char* MPI_BACKEND_NAME = "mpi";
 ///
 /// MPI is started by the first group for MPI_THREAD_MULTIPLE, unless the program has done so, and then ended at exit.
 /// An operation of MPI that has begun cannot be called back: after an error of the group its memory stays until the
-/// process ends, and a process that ends while others do not ends the job (MPI_Abort) five seconds later. A rank that
+/// process ends, and a process that ends while others do not ends the job (MPI_Abort) three seconds later. A rank that
 /// is killed ends the job at once: that is mpirun's doing, which then names the rank.
 ///
 /// Sums of half and bfloat16 are made in their own precision, step by step.

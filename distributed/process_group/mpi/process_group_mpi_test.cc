@@ -43,8 +43,8 @@ struct Ended {
 Ended mpirun(int ranks, const std::string& test) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string command = c10::str(
-      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=/tmp timeout -k 5 60 mpirun -n ", ranks,
-      " --oversubscribe --mca mpi_yield_when_idle 1 --mca btl self,vader --mca btl_vader_single_copy_mechanism none "
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=/tmp timeout -k 5 120 mpirun -n ", ranks,
+      " --oversubscribe --mca mpi_yield_when_idle 0 --mca btl self,vader --mca btl_vader_single_copy_mechanism none "
       "--mca plm isolated --mca oob_tcp_if_include lo ",
       "/proc/", ::getpid(), "/exe --gtest_brief=1 --gtest_filter=Rank.", test, " 2>&1");
   Ended ended;
