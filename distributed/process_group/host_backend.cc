@@ -85,11 +85,15 @@ class Flat {
   Tensor tensor_, flat_;
 };
 
-// Several tensors as one array.
-Tensor joined(const std::vector<Tensor>& tensors) {
+// Room for several tensors as one array.
+Tensor room_for(const std::vector<Tensor>& tensors) {
   int64_t count = 0;
   for (const Tensor& t : tensors) count += t.numel();
-  Tensor all = at::empty({count}, tensors[0].options());
+  return at::empty({count}, tensors[0].options());
+}
+// Several tensors as one array.
+Tensor joined(const std::vector<Tensor>& tensors) {
+  Tensor all = room_for(tensors);
   int64_t at = 0;
   for (const Tensor& t : tensors) {
     at::view(at::narrow(all, 0, at, t.numel()), t.sizes()).copy_(t);
@@ -191,10 +195,19 @@ void HostBackend::join_threads() {
 
 // --- operations of all ranks ---
 
+// Ranks in errors are the group's; where they are others in the job, the list tells which.
+std::string HostBackend::label() const {
+  std::string text = "process group " + options_->group_name;
+  const std::vector<uint64_t>& ranks = options_->global_ranks_in_group;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] != i) return c10::str(text, " of the ranks ", c10::Join(", ", ranks));
+  }
+  return text;
+}
+
 void HostBackend::check_usable() const {
-  TORCH_CHECK_WITH(DistBackendError, broken_.empty(), "process group ", options_->group_name, ": rank ", rank_,
-                   " cannot use it any more: ", broken_);
-  TORCH_CHECK_WITH(DistBackendError, !stopping_, "process group ", options_->group_name, " was shut down");
+  TORCH_CHECK_WITH(DistBackendError, broken_.empty(), label(), ": rank ", rank_, " cannot use it any more: ", broken_);
+  TORCH_CHECK_WITH(DistBackendError, !stopping_, label(), " was shut down");
 }
 
 c10::intrusive_ptr<Work> HostBackend::start(Fingerprint fingerprint, std::chrono::milliseconds timeout,
@@ -260,7 +273,7 @@ std::exception_ptr HostBackend::failed(const Operation& operation, const std::ex
                          : describe(operation.fingerprint);
   if (operation.peer >= 0)
     text += c10::str(operation.retrieveOpType() == OpType::SEND ? " to rank " : " from rank ", operation.peer);
-  text = c10::str("process group ", options_->group_name, ": ", text, " failed on rank ", rank_, " after ",
+  text = c10::str(label(), ": ", text, " failed on rank ", rank_, " after ",
                   static_cast<int64_t>(ms), " ms (of ", operation.getTimeout().count(),
                   "): ", known != nullptr ? known->msg() : why.what());
   break_group(text, lost != nullptr ? lost->ranks() : std::vector<int>());
@@ -614,7 +627,7 @@ c10::intrusive_ptr<Work> HostBackend::alltoall(std::vector<Tensor>& outputs, std
   }
   return start(fingerprint_of(OpType::ALLTOALL, inputs[0], int64_t{0}), opts.timeout, outputs,
                [this, inputs, outputs, in_bytes, out_bytes](const Engine::Call& call, Operation&) {
-                 const Tensor in = joined(inputs), out = joined(outputs);
+                 const Tensor in = joined(inputs), out = room_for(outputs);
                  engine_->all_to_all(call, data_of(in), in_bytes, data_of(out), out_bytes);
                  split_into(out, outputs);
                });

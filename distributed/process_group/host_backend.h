@@ -119,6 +119,7 @@ class HostBackend : public Backend {
   c10::intrusive_ptr<Work> start_between(OpType type, const at::Tensor& tensor, int peer, int tag, Body body);
   c10::intrusive_ptr<Work> reduce_scatter_parts(OpType type, const at::Tensor& output, std::vector<at::Tensor> inputs,
                                                 const ReduceScatterOptions& opts);
+  std::string label() const;
   void check_usable() const;
   void break_group(std::string& why, const std::vector<int>& waited_for);
   void run(Operation& operation);

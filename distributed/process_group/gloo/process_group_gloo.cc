@@ -1,7 +1,6 @@
 #include "distributed/process_group/gloo/process_group_gloo.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -9,6 +8,7 @@
 #include <thread>
 
 #include "c10/util/string_util.h"
+#include "distributed/process_group/rank_local.h"
 
 namespace c10d {
 namespace {
@@ -69,10 +69,9 @@ ProcessGroupGloo::ProcessGroupGloo(const c10::intrusive_ptr<Store>& store, int r
                   options, std::make_unique<StoreNotice>(store, rank, size)) {}
 
 GlooInterface ProcessGroupGloo::createDefaultDevice() {
-  const char* const named = std::getenv("GLOO_SOCKET_IFNAME");
-  if (named == nullptr) return {};
-  const std::string names = named;
-  return createDeviceForInterface(names.substr(0, names.find(',')));
+  const auto names = rank_environment("GLOO_SOCKET_IFNAME");
+  if (!names) return {};
+  return createDeviceForInterface(names->substr(0, names->find(',')));
 }
 
 }  // namespace c10d
