@@ -117,6 +117,9 @@ Member make(const Plan& plan) {
                          " could not be connected by ", name, ": ", e.msg(), absent(plan));
       }
     }
+    backend->setGroupUid(plan.name);
+    backend->setGroupDesc(plan.description);
+    if (plan.device && plan.device->type() == device) backend->setBoundDeviceId(plan.device);
     const ProcessGroup::BackendType type = ProcessGroup::strToBackendType(name);
     made.group->setBackend(device, type, backend);
     if (plan.device && plan.device->type() == device) made.group->setDefaultBackend(type);
