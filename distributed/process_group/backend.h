@@ -110,6 +110,8 @@ class Backend : public torch::CustomClassHolder {
   virtual uint64_t getSequenceNumberForGroup();
   /// Ends what runs, on all ranks, with an error, and what is called later. Returns within a second.
   virtual void abort();
+  /// The same, with a reason that all ranks are told where the backend can do that.
+  virtual void abort_because(const std::string& /*reason*/) { abort(); }
   /// Waits for what runs, and gives back threads and connections.
   virtual void shutdown();
 

@@ -21,6 +21,9 @@ using Clock = std::chrono::steady_clock;
 // Tags of messages between two ranks, and of operations of all, of which each has two.
 constexpr uint32_t kBetweenRanks = 0x80000000u, kMonitored = 0x7FFFFFFFu, kSequences = 1u << 29;
 
+// How long the others are told about an error before this rank acts on it.
+constexpr std::chrono::milliseconds kPatience(500);
+
 void check_tensor(const char* op, const char* name, const Tensor& t) {
   TORCH_CHECK(t.defined(), op, ": ", name, " is undefined");
   TORCH_CHECK(t.layout() == c10::kStrided, op, ": ", name, " must be dense, but its layout is ", t.layout());
@@ -176,10 +179,13 @@ HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<Host
       notice_(std::move(notice)) {
   TORCH_CHECK(options_->threads > 0, "Options: expected one thread or more, but got ", options_->threads);
   for (int i = 0; i < options_->threads; ++i) threads_.emplace_back([this] { serve(); });
+  if (notice_) notice_->watch([this](const std::string& why) { hear(why); });
 }
 
 HostBackend::~HostBackend() {
   join_threads();
+  if (posting_.valid()) posting_.wait();
+  if (notice_) notice_->unwatch();
 }
 
 void HostBackend::join_threads() {
@@ -206,7 +212,8 @@ std::string HostBackend::label() const {
 }
 
 void HostBackend::check_usable() const {
-  TORCH_CHECK_WITH(DistBackendError, broken_.empty(), label(), ": rank ", rank_, " cannot use it any more: ", broken_);
+  const std::string& why = broken_.empty() ? heard_ : broken_;
+  TORCH_CHECK_WITH(DistBackendError, why.empty(), label(), ": rank ", rank_, " cannot use it any more: ", why);
   TORCH_CHECK_WITH(DistBackendError, !stopping_, label(), " was shut down");
 }
 
@@ -291,18 +298,39 @@ void HostBackend::break_group(std::string& why, const std::vector<int>& waited_f
     if (!broken_.empty()) return;
     broken_ = why;
   }
-  const auto with_notice = [&](const auto& call) {
-    try {
-      if (notice_) call();
-    } catch (const c10::Error& e) {
-      why += c10::str("; what the other ranks say is not known: ", e.msg());
-    }
-  };
-  with_notice([&] { notice_->post(why, waited_for); });
+  const bool is_posted = post(why, waited_for);
   engine_->abort(why);
-  with_notice([&] { why += notice_->others(); });
+  if (!notice_) return;
+  try {
+    why += is_posted ? notice_->others() : "; what the other ranks say is not known: the store does not answer";
+  } catch (const c10::Error& e) {
+    why += c10::str("; what the other ranks say is not known: ", e.msg());
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   broken_ = why;
+}
+
+// Whether the others are told now; a store that does not answer is not waited for.
+bool HostBackend::post(const std::string& why, const std::vector<int>& waited_for) {
+  if (!notice_) return false;
+  posting_ = std::async(std::launch::async, [this, why, waited_for] { notice_->post(why, waited_for); });
+  if (posting_.wait_for(kPatience) != std::future_status::ready) return false;
+  try {
+    posting_.get();
+  } catch (const c10::Error&) {
+    return false;
+  }
+  return true;
+}
+
+// Another rank has broken the group. What runs here fails then, and tells more.
+void HostBackend::hear(const std::string& why) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!broken_.empty() || !heard_.empty()) return;
+    heard_ = why;
+  }
+  engine_->abort(why);
 }
 
 // All calls are the same if each is its left neighbour's.
@@ -772,9 +800,15 @@ uint64_t HostBackend::getSequenceNumberForGroup() {
   return sequence_;
 }
 
-void HostBackend::abort() {
-  std::string why = c10::str("rank ", rank_, " called abort()");
-  break_group(why, {});
+void HostBackend::abort_because(const std::string& reason) {
+  const std::string why = c10::str("rank ", rank_, " called abort()", reason.empty() ? "" : ": ", reason);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!broken_.empty()) return;
+    broken_ = why;
+  }
+  post(why, {});
+  engine_->abort(why);
 }
 
 void HostBackend::shutdown() {

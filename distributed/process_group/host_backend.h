@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,10 +31,14 @@ struct Fingerprint {
 /// "ALLREDUCE number 3 of 10 Float elements (SUM)"
 std::string describe(const Fingerprint& fingerprint);
 
-/// Where the ranks of a group say why it is of no more use, since most see only that a connection ends. May throw.
+/// Where the ranks of a group say why it is of no more use, since most see only that a connection ends, or nothing at
+/// all. May throw.
 class Notice {
  public:
   virtual ~Notice() = default;
+  /// Has `heard` called when another rank posts, soon after, on some thread, until unwatch() has returned.
+  virtual void watch(std::function<void(const std::string& why)> heard) = 0;
+  virtual void unwatch() = 0;
   /// Before this rank ends its connections: what went wrong, and whom it had waited for.
   virtual void post(const std::string& why, const std::vector<int>& waited_for) = 0;
   /// After that: what the others have said, as far as it is news. Takes a moment.
@@ -45,8 +50,8 @@ class Notice {
 /// same: before data moves each rank compares its call with a neighbour's, and throws, as all others do then, where
 /// they differ. Tensors may have any strides.
 ///
-/// After an error of an operation the group is of no more use, on any rank: what runs ends, what is called later
-/// throws, and both say what the first error was.
+/// After an error of an operation the group is of no more use, on any rank: what runs ends, also where it waits for a
+/// rank that has no error yet, what is called later throws, and both say what the first error was.
 class HostBackend : public Backend {
  public:
   struct HostOptions : Options {
@@ -104,7 +109,8 @@ class HostBackend : public Backend {
 
   void setTimeout(std::chrono::milliseconds timeout) override;
   uint64_t getSequenceNumberForGroup() override;
-  void abort() override;
+  void abort() override { abort_because(""); }
+  void abort_because(const std::string& reason) override;
   void shutdown() override;
 
  private:
@@ -122,6 +128,8 @@ class HostBackend : public Backend {
   std::string label() const;
   void check_usable() const;
   void break_group(std::string& why, const std::vector<int>& waited_for);
+  bool post(const std::string& why, const std::vector<int>& waited_for);
+  void hear(const std::string& why);
   void run(Operation& operation);
   void compare_calls(const Engine::Call& call, const Fingerprint& mine);
   std::exception_ptr failed(const Operation& operation, const std::exception& why, double ms);
@@ -143,6 +151,8 @@ class HostBackend : public Backend {
   uint64_t sequence_ = 0;
   bool stopping_ = false;
   std::string broken_;  // why the group is of no more use
+  std::string heard_;   // the same, as another rank has said
+  std::future<void> posting_;
 };
 
 }  // namespace c10d
