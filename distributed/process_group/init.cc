@@ -1,5 +1,6 @@
 #include "distributed/process_group/init.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
+#include "distributed/process_group/flight_recorder.h"
 #include "distributed/process_group/types.h"
 #include "distributed/store/prefix_store.h"
 
@@ -110,7 +112,8 @@ Member make(const Plan& plan) {
                                .group_size = size,
                                .timeout = timeout,
                                .group_id = plan.name,
-                               .global_ranks_in_group = plan.ranks},
+                               .global_ranks_in_group = plan.ranks,
+                               .group_desc = plan.description},
                               is_for_it ? plan.options : nullptr);
       } catch (const c10::Error& e) {
         TORCH_CHECK_WITH(DistBackendError, false, "process group ", plan.name, ": rank ", plan.rank, " of ", size,
@@ -187,6 +190,7 @@ void init_process_group(const std::string& backend, const InitProcessGroupOption
   TORCH_CHECK_VALUE(!options.timeout || options.timeout->count() > 0,
                     "init_process_group: expected a positive timeout, but got ", options.timeout->count(), " ms");
   parse_backends(backend);
+  if (rank_environment("TORCH_FR_DUMP_ON_SIGUSR2").value_or("0") == "1") dump_flights_on_signal(SIGUSR2);
   Rendezvous r{.store = options.store, .rank = options.rank, .world_size = options.world_size};
   if (options.store) {
     TORCH_CHECK_VALUE(options.init_method.empty(), "Cannot specify both init_method and store.");

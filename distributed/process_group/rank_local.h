@@ -62,7 +62,7 @@ class RankLocal {
   }
 
  private:
-  inline static const char key_ = 0;
+  inline static char key_ = 0;  // whose address is T's
 };
 
 /// A variable of the environment, as the rank sees it; nothing where it is not set.

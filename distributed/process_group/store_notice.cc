@@ -26,6 +26,9 @@ constexpr const char* kFirst = "aborted";
 std::string key_of(int rank) {
   return c10::str("failed/", rank);
 }
+std::string answer_key(const std::string& topic, int rank) {
+  return c10::str("answers/", topic, "/", rank);
+}
 
 }  // namespace
 
@@ -33,6 +36,7 @@ StoreNotice::StoreNotice(const c10::intrusive_ptr<Store>& store, int rank, int s
     : store_(store), rank_(rank), size_(size) {}
 
 Store& StoreNotice::quick_store() {
+  const std::lock_guard<std::mutex> lock(quick_mutex_);
   if (!quick_) {
     quick_ = store_->clone();
     quick_->setTimeout(kPatience);
@@ -40,15 +44,38 @@ Store& StoreNotice::quick_store() {
   return *quick_;
 }
 
-void StoreNotice::watch(std::function<void(const std::string& why)> heard) {
+void StoreNotice::watch(Ears ears) {
   std::random_device device;
   const std::string proposal = c10::str(device(), "-", device());
   const std::string name = "group " + store_->compareSet("name", "", proposal);
-  watch_ = std::make_unique<GroupWatch>(store_, name, [heard](const std::string& kind, const std::string& text) {
-    if (kind == "abort") heard(text);
-  });
+  const auto hear = [this, ears](const std::string& kind, const std::string& text) {
+    if (kind == "abort") ears.aborted(text);
+    if (kind != "ask") return;
+    try {
+      quick_store().set(answer_key(text, rank_), ears.status());
+    } catch (const c10::Error&) {
+      // Who asked is told of no answer.
+    }
+  };
+  watch_ = std::make_unique<GroupWatch>(store_, name, hear, ears.tick);
   // What was said before this rank listened.
-  if (store_->check({kFirst})) heard(store_->get_to_str(kFirst));
+  if (store_->check({kFirst})) ears.aborted(store_->get_to_str(kFirst));
+}
+
+bool StoreNotice::ask(const std::string& topic) {
+  const std::string me = c10::str("rank ", rank_);
+  if (quick_store().compareSet(c10::str("asked/", topic), "", me) != me) return false;
+  if (watch_) watch_->say("ask", topic);
+  return true;
+}
+
+std::vector<std::string> StoreNotice::answers(const std::string& topic) {
+  std::vector<std::string> all;
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::string key = answer_key(topic, rank);
+    all.push_back(quick_store().check({key}) ? quick_store().get_to_str(key) : "");
+  }
+  return all;
 }
 
 void StoreNotice::post(const std::string& why, const std::vector<int>& waited_for) {

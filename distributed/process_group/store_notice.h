@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,15 +19,18 @@ namespace c10d {
 class StoreNotice final : public Notice {
  public:
   StoreNotice(const c10::intrusive_ptr<Store>& store, int rank, int size);
-  void watch(std::function<void(const std::string& why)> heard) override;
+  void watch(Ears ears) override;
   void unwatch() override { watch_ = nullptr; }
   void post(const std::string& why, const std::vector<int>& waited_for) override;
   std::string others() override;
+  bool ask(const std::string& topic) override;
+  std::vector<std::string> answers(const std::string& topic) override;
 
  private:
   Store& quick_store();
 
   const c10::intrusive_ptr<Store> store_;
+  std::mutex quick_mutex_;
   c10::intrusive_ptr<Store> quick_;  // with a short timeout; made when it is wanted
   const int rank_, size_;
   std::unique_ptr<GroupWatch> watch_;

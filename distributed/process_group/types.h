@@ -123,6 +123,7 @@ struct DistributedBackendOptions {
   std::chrono::duration<float> timeout;
   std::string group_id;
   std::vector<int64_t> global_ranks_in_group;
+  std::string group_desc = {};
 };
 
 }  // namespace c10d

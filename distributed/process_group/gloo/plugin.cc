@@ -15,10 +15,11 @@ c10::intrusive_ptr<Backend> make_gloo(const DistributedBackendOptions& group,
     options->threads = gloo->threads;
     options->compare_calls = gloo->compare_calls;
     options->devices = gloo->devices;
-    options->group_desc = gloo->group_desc;
+    options->stall_warning = gloo->stall_warning;
   }
   options->timeout = std::chrono::round<std::chrono::milliseconds>(group.timeout);
   options->group_name = group.group_id;
+  options->group_desc = group.group_desc;
   options->global_ranks_in_group.assign(group.global_ranks_in_group.begin(), group.global_ranks_in_group.end());
   return c10::make_intrusive<ProcessGroupGloo>(group.store, group.group_rank, group.group_size, options);
 }
