@@ -151,37 +151,40 @@ INSTANTIATE_TEST_SUITE_P(Stores, Aborts, ::testing::Values(over_hash, over_file,
 TEST(Abort, WhereTheStoreIsStopped) {
   int port_pipe[2];
   ASSERT_EQ(::pipe(port_pipe), 0);
-  const auto ended = testing::run_processes(3, [&](int rank) {
-    if (rank == 0) {
-      TCPStoreOptions options;
-      options.port = 0;
-      options.isServer = true;
-      const auto server = c10::make_intrusive<TCPStore>("127.0.0.1", options);
-      for (int i = 0; i < 2; ++i) {
-        const uint16_t port = server->getPort();
-        TORCH_CHECK(::write(port_pipe[1], &port, sizeof port) == sizeof port, "write");
-      }
-      server->wait({"ready/1", "ready/2"});
-      server->set("stop", "now");
-      std::this_thread::sleep_for(milliseconds(50));
-      ::raise(SIGSTOP);
-      return;
-    }
-    TCPStoreOptions options;
-    TORCH_CHECK(::read(port_pipe[0], &options.port, sizeof options.port) == sizeof options.port, "read");
-    const auto store = c10::make_intrusive<TCPStore>("127.0.0.1", options);
-    init_with(store, rank - 1, 2);
-    store->set("ready/" + std::to_string(rank), "1");
-    store->get("stop");
-    std::this_thread::sleep_for(milliseconds(200));
-    const auto begin = Clock::now();
-    if (rank == 1) {
-      get_default_group()->abort("enough");
-      TORCH_CHECK(since(begin) < milliseconds(1000), "abort() took ", since(begin).count(), " ms");
-    } else {
-      torch::distributed::all_reduce(at::ones({2}));
-    }
-  }, std::chrono::seconds(4));
+  const auto ended = testing::run_processes(
+      3,
+      [&](int rank) {
+        if (rank == 0) {
+          TCPStoreOptions options;
+          options.port = 0;
+          options.isServer = true;
+          const auto server = c10::make_intrusive<TCPStore>("127.0.0.1", options);
+          for (int i = 0; i < 2; ++i) {
+            const uint16_t port = server->getPort();
+            TORCH_CHECK(::write(port_pipe[1], &port, sizeof port) == sizeof port, "write");
+          }
+          server->wait({"ready/1", "ready/2"});
+          server->set("stop", "now");
+          std::this_thread::sleep_for(milliseconds(50));
+          ::raise(SIGSTOP);
+          return;
+        }
+        TCPStoreOptions options;
+        TORCH_CHECK(::read(port_pipe[0], &options.port, sizeof options.port) == sizeof options.port, "read");
+        const auto store = c10::make_intrusive<TCPStore>("127.0.0.1", options);
+        init_with(store, rank - 1, 2);
+        store->set("ready/" + std::to_string(rank), "1");
+        store->get("stop");
+        std::this_thread::sleep_for(milliseconds(200));
+        const auto begin = Clock::now();
+        if (rank == 1) {
+          get_default_group()->abort("enough");
+          TORCH_CHECK(since(begin) < milliseconds(1000), "abort() took ", since(begin).count(), " ms");
+        } else {
+          torch::distributed::all_reduce(at::ones({2}));
+        }
+      },
+      std::chrono::seconds(4));
   EXPECT_EQ(ended[1].exit_code, 0) << ended[1].error;
   EXPECT_EQ(ended[2].exit_code, 1);
   expect_contains(ended[2].error, "ALLREDUCE number 0 of 2 Float elements");

@@ -69,10 +69,9 @@ const BackendPlugin& find_backend(const std::string& name) {
   const BackendPlugin* const found = find(lower(name));
   if (found != nullptr) return *found;
   const std::set<std::string> ours{"gloo", "nccl", "mpi", "fake"};
-  const std::string hint =
-      ours.contains(lower(name))
-          ? c10::str("; a program that uses it links //distributed/process_group/", lower(name))
-          : std::string();
+  const std::string hint = ours.contains(lower(name))
+                               ? c10::str("; a program that uses it links //distributed/process_group/", lower(name))
+                               : std::string();
   TORCH_CHECK(false, "Distributed package doesn't have ", name, " built in: this program has ",
               registered_backends().empty() ? "no engine" : c10::Join(", ", registered_backends()), hint);
 }

@@ -180,8 +180,7 @@ int64_t recv(const Tensor& tensor, std::optional<int64_t> src, const GroupArg& g
 std::vector<WorkPtr> batch_isend_irecv(const std::vector<P2POp>& ops) {
   TORCH_CHECK_VALUE(!ops.empty(), "batch_isend_irecv: one operation or more is expected");
   for (const P2POp& op : ops)
-    TORCH_CHECK_VALUE(find(op.group) == find(ops[0].group),
-                      "batch_isend_irecv: all operations must be of one group");
+    TORCH_CHECK_VALUE(find(op.group) == find(ops[0].group), "batch_isend_irecv: all operations must be of one group");
   std::vector<WorkPtr> works;
   for (const P2POp& op : ops) {
     works.push_back(op.op == P2POp::ISEND ? isend(op.tensor, op.peer, op.group, op.tag)

@@ -5,9 +5,9 @@
 //   work->wait();
 //
 // What they have in common: `group` as in init.h; on a rank that is not in the group they do nothing and
-// return null. Ranks in arguments (src, dst) are those of the default group. With async_op the call returns at once, and tensors must not be
-// touched before the work is done; without, it returns when it is, and throws its error. Errors are Backend's, and
-// c10::ValueError for ranks that are not in the group.
+// return null. Ranks in arguments (src, dst) are those of the default group. With async_op the call returns at once,
+// and tensors must not be touched before the work is done; without, it returns when it is, and throws its error. Errors
+// are Backend's, and c10::ValueError for ranks that are not in the group.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ using c10d::Work;
 using WorkPtr = c10::intrusive_ptr<Work>;
 
 /// `tensor` becomes the reduction of all ranks', on each.
-WorkPtr all_reduce(const at::Tensor& tensor, const ReduceOp& op = ReduceOp::SUM,
-                   const GroupArg& group = std::nullopt, bool async_op = false);
+WorkPtr all_reduce(const at::Tensor& tensor, const ReduceOp& op = ReduceOp::SUM, const GroupArg& group = std::nullopt,
+                   bool async_op = false);
 /// The same for several tensors of one dtype, at once.
 WorkPtr all_reduce_coalesced(const std::vector<at::Tensor>& tensors, const ReduceOp& op = ReduceOp::SUM,
                              const GroupArg& group = std::nullopt, bool async_op = false);
@@ -41,12 +41,11 @@ WorkPtr reduce(const at::Tensor& tensor, int64_t dst, const ReduceOp& op = Reduc
 WorkPtr all_gather(const std::vector<at::Tensor>& outputs, const at::Tensor& input,
                    const GroupArg& group = std::nullopt, bool async_op = false);
 /// The output has the input's elements of each rank, in the order of ranks: (world * n, ...) or (world, n, ...).
-WorkPtr all_gather_into_tensor(const at::Tensor& output, const at::Tensor& input,
-                               const GroupArg& group = std::nullopt, bool async_op = false);
+WorkPtr all_gather_into_tensor(const at::Tensor& output, const at::Tensor& input, const GroupArg& group = std::nullopt,
+                               bool async_op = false);
 /// The reduction of the inputs of this rank's place; one input for each rank.
 WorkPtr reduce_scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs,
-                       const ReduceOp& op = ReduceOp::SUM, const GroupArg& group = std::nullopt,
-                       bool async_op = false);
+                       const ReduceOp& op = ReduceOp::SUM, const GroupArg& group = std::nullopt, bool async_op = false);
 /// The same of one input with the elements for each rank, in the order of ranks.
 WorkPtr reduce_scatter_tensor(const at::Tensor& output, const at::Tensor& input, const ReduceOp& op = ReduceOp::SUM,
                               const GroupArg& group = std::nullopt, bool async_op = false);
@@ -76,12 +75,12 @@ void monitored_barrier(const GroupArg& group = std::nullopt,
 /// To rank `dst`, from rank `src` (none: whoever sends first). Messages between two ranks with one tag arrive in order.
 void send(const at::Tensor& tensor, int64_t dst, const GroupArg& group = std::nullopt, int tag = 0);
 /// Returns who sent; -1 where this rank is not in the group.
-int64_t recv(const at::Tensor& tensor, std::optional<int64_t> src = std::nullopt,
-             const GroupArg& group = std::nullopt, int tag = 0);
+int64_t recv(const at::Tensor& tensor, std::optional<int64_t> src = std::nullopt, const GroupArg& group = std::nullopt,
+             int tag = 0);
 /// The same, which return at once. The sourceRank() of the work is the group's.
 WorkPtr isend(const at::Tensor& tensor, int64_t dst, const GroupArg& group = std::nullopt, int tag = 0);
-WorkPtr irecv(const at::Tensor& tensor, std::optional<int64_t> src = std::nullopt,
-              const GroupArg& group = std::nullopt, int tag = 0);
+WorkPtr irecv(const at::Tensor& tensor, std::optional<int64_t> src = std::nullopt, const GroupArg& group = std::nullopt,
+              int tag = 0);
 
 /// A message of a batch.
 struct P2POp {

@@ -102,7 +102,8 @@ TEST(Collectives, OfAGroup) {
     expect_values(parts[1], {first ? 1.f : 11.f});
 
     const Tensor rows = at::zeros({first ? 3 : 1});
-    all_to_all_single(rows, first ? of({5, 6}) : of({7, 8}), first ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1, 0},
+    all_to_all_single(rows, first ? of({5, 6}) : of({7, 8}),
+                      first ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1, 0},
                       first ? std::vector<int64_t>{1, 1} : std::vector<int64_t>{2, 0}, group);
     first ? expect_values(rows, {5, 7, 8}) : expect_values(rows, {6});
 

@@ -23,8 +23,7 @@ std::string call_of(const Json& entry) {
   std::string text = entry.at("profiling_name").get<std::string>();
   const Json& sizes = entry.at("input_sizes");
   for (size_t i = 0; i < sizes.size(); ++i) {
-    text += c10::str(i == 0 ? " of " : ", ", sizes[i].dump(), " ",
-                     entry.at("input_dtypes").at(i).get<std::string>());
+    text += c10::str(i == 0 ? " of " : ", ", sizes[i].dump(), " ", entry.at("input_dtypes").at(i).get<std::string>());
   }
   return text;
 }

@@ -223,8 +223,8 @@ void FlightRecorder::text_of(const Entry& entry, std::string& out) const {
   add(out, "op_id", static_cast<int64_t>(entry.id));
   std::string name = group.engine + ":" + profiling_name(entry.type);
   if (is_message && entry.peer >= 0)
-    name += c10::str(" ", rank_, entry.type == OpType::SEND ? "->" : "<-",
-                     group.ranks[static_cast<size_t>(entry.peer)]);
+    name +=
+        c10::str(" ", rank_, entry.type == OpType::SEND ? "->" : "<-", group.ranks[static_cast<size_t>(entry.peer)]);
   add(out, "profiling_name", name);
   add(out, "time_created_ns", entry.created_ns);
   if (entry.ended_ns != 0) {

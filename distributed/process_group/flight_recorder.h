@@ -46,8 +46,8 @@ class FlightRecorder {
   void start(uint64_t id);
   void end(uint64_t id, bool has_failed = false);
 
-  /// JSON, oldest first: "version", "pg_config", "pg_status" and "entries". Of tensors, the first four of each operation
-  /// with up to six sizes each. `only_active`: without operations that are done.
+  /// JSON, oldest first: "version", "pg_config", "pg_status" and "entries". Of tensors, the first four of each
+  /// operation with up to six sizes each. `only_active`: without operations that are done.
   std::string dump(bool include_collectives = true, bool only_active = false) const;
   /// To the file that the environment said. Returns its path, "" where none is to be written; never throws.
   std::string dump_to_file(bool is_error) noexcept;
@@ -106,12 +106,12 @@ class FlightRecorder {
 /// "all_reduce", "send", ...
 const char* profiling_name(OpType type);
 
-/// Has the recorders of all ranks of this process written to their files (or to /tmp/comm_lib_trace_rank_<rank>) within a
-/// second of each such signal, as long as there are groups. init_process_group does it for SIGUSR2 where
+/// Has the recorders of all ranks of this process written to their files (or to /tmp/comm_lib_trace_rank_<rank>) within
+/// a second of each such signal, as long as there are groups. init_process_group does it for SIGUSR2 where
 /// TORCH_FR_DUMP_ON_SIGUSR2 is 1.
 void dump_flights_on_signal(int signal);
-/// What the files of the ranks of a job (dump()) say, a line each: of every group who is behind, whose calls differ from
-/// the others', and of whom there is no file. Throws c10::ValueError for what is no such file.
+/// What the files of the ranks of a job (dump()) say, a line each: of every group who is behind, whose calls differ
+/// from the others', and of whom there is no file. Throws c10::ValueError for what is no such file.
 std::string analyze_flights(const std::vector<std::string>& dumps);
 
 }  // namespace c10d

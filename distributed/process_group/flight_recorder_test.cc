@@ -227,8 +227,9 @@ TEST(AnalyzeFlights, Differences) {
   b.record(0, OpType::BROADCAST, 0, {at::ones({2})}, {}, milliseconds(1));
   b.start(b.record(0, OpType::RECV, 0, {}, {at::ones({2})}, milliseconds(1), 0));
   const std::string text = analyze_flights({a.dump(), b.dump()});
-  expect_contains(text, "calls of number 0 differ: gloo:all_reduce of [2] Float on rank 0; gloo:broadcast of [2] Float "
-                        "on rank 1\n");
+  expect_contains(text,
+                  "calls of number 0 differ: gloo:all_reduce of [2] Float on rank 0; gloo:broadcast of [2] Float "
+                  "on rank 1\n");
   expect_contains(text, "rank 1 waits in gloo:recv 1<-0");
   EXPECT_THROW(analyze_flights({"{}"}), c10::ValueError);
   EXPECT_THROW(analyze_flights({"not JSON"}), c10::ValueError);
@@ -249,8 +250,9 @@ TEST(Stalls, AreSaid) {
     destroy_process_group();
   });
   const std::string text = ::testing::internal::GetCapturedStderr();
-  expect_contains(text, " s in ALLREDUCE number 1 of 3 Float elements (SUM); called by ranks 0, 1, 2; not called by "
-                        "rank 3, which last called ALLREDUCE number 0 of 2 Float elements (SUM)");
+  expect_contains(text,
+                  " s in ALLREDUCE number 1 of 3 Float elements (SUM); called by ranks 0, 1, 2; not called by "
+                  "rank 3, which last called ALLREDUCE number 0 of 2 Float elements (SUM)");
   // By one rank, once.
   EXPECT_EQ(text.find("; called by"), text.rfind("; called by")) << text;
 }

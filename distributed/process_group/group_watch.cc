@@ -111,9 +111,8 @@ class Watcher {
         slice = seen == changes_ ? std::min(2 * slice, kLongestSlice) : kFirstSlice;
         seen = changes_;
       }
-      const auto turn = roots.size() == 1
-                            ? slice
-                            : std::max(milliseconds(1), kTurn / static_cast<int64_t>(roots.size()));
+      const auto turn =
+          roots.size() == 1 ? slice : std::max(milliseconds(1), kTurn / static_cast<int64_t>(roots.size()));
       for (const auto& root : roots) listen(*root, turn);
       const std::lock_guard<std::mutex> lock(mutex_);
       for (const auto& root : roots_) {
@@ -176,8 +175,7 @@ c10::intrusive_ptr<Store> below_prefixes(const c10::intrusive_ptr<Store>& store)
 
 }  // namespace
 
-GroupWatch::GroupWatch(const c10::intrusive_ptr<Store>& store, std::string name, Hear hear,
-                       std::function<void()> tick)
+GroupWatch::GroupWatch(const c10::intrusive_ptr<Store>& store, std::string name, Hear hear, std::function<void()> tick)
     : listener_(std::make_shared<Listener>(std::move(name), std::move(hear), std::move(tick))) {
   TORCH_CHECK(listener_->name.find(kEnd) == std::string::npos, "GroupWatch: a name must not have line ends");
   root_ = Watcher::get().begin(below_prefixes(store), listener_);

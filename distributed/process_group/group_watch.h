@@ -25,8 +25,7 @@ class GroupWatch {
   /// `hear` is called on that thread and returns at once, for messages that come later, this process's own among them.
   using Hear = std::function<void(const std::string& kind, const std::string& text)>;
   /// `tick` is called there every 200 ms or more often.
-  GroupWatch(const c10::intrusive_ptr<Store>& store, std::string name, Hear hear,
-             std::function<void()> tick = nullptr);
+  GroupWatch(const c10::intrusive_ptr<Store>& store, std::string name, Hear hear, std::function<void()> tick = nullptr);
   /// Neither is called any more. With the last one the thread ends, within 200 ms where the store answers.
   ~GroupWatch();
   GroupWatch(const GroupWatch&) = delete;

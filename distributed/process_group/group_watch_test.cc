@@ -140,9 +140,8 @@ TEST(GroupWatch, ManyComeAndGo) {
     for (int i = 0; i < 20; ++i) {
       std::atomic<bool> is_alive = true;
       {
-        GroupWatch watch(store, "g" + std::to_string(i % 3), [&](const std::string&, const std::string&) {
-          EXPECT_TRUE(is_alive);
-        });
+        GroupWatch watch(store, "g" + std::to_string(i % 3),
+                         [&](const std::string&, const std::string&) { EXPECT_TRUE(is_alive); });
         watch.say("note", std::to_string(rank * 100 + i));
       }
       is_alive = false;

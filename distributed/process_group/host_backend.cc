@@ -248,8 +248,7 @@ void HostBackend::check_usable() const {
 }
 
 c10::intrusive_ptr<Work> HostBackend::start(Fingerprint fingerprint, std::chrono::milliseconds timeout,
-                                            const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
-                                            Body body) {
+                                            const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, Body body) {
   OperationPtr operation;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -317,9 +316,9 @@ void HostBackend::run(const OperationPtr& operation) {
 std::exception_ptr HostBackend::failed(const Operation& operation, const std::exception& why, double ms) {
   const auto* const known = dynamic_cast<const c10::Error*>(&why);
   const auto* const lost = dynamic_cast<const LostRanksError*>(&why);
-  std::string text = c10::str(label(), ": ", operation.describe(), " failed on rank ", rank_, " after ",
-                              static_cast<int64_t>(ms), " ms (of ", operation.getTimeout().count(),
-                              "): ", known != nullptr ? known->msg() : why.what());
+  std::string text =
+      c10::str(label(), ": ", operation.describe(), " failed on rank ", rank_, " after ", static_cast<int64_t>(ms),
+               " ms (of ", operation.getTimeout().count(), "): ", known != nullptr ? known->msg() : why.what());
   break_group(text, lost != nullptr ? lost->ranks() : std::vector<int>());
   try {
     TORCH_CHECK_WITH(DistBackendError, false, text);
@@ -597,8 +596,7 @@ c10::intrusive_ptr<Work> HostBackend::allgather_into_tensor_coalesced(std::vecto
     bytes += inputs[i].nbytes();
   }
   return start({.count = bytes, .operation = OpType::COALESCED, .dtype = c10::ScalarType::Byte}, opts.timeout, inputs,
-               outputs,
-               [this, inputs, outputs](const Engine::Call& call, Operation&) {
+               outputs, [this, inputs, outputs](const Engine::Call& call, Operation&) {
                  for (size_t i = 0; i < inputs.size(); ++i) {
                    const Flat in(inputs[i]);
                    Flat out(outputs[i]);
@@ -649,8 +647,7 @@ c10::intrusive_ptr<Work> HostBackend::scatter(std::vector<Tensor>& outputs, std:
   } else {
     TORCH_CHECK(inputs.empty(), "scatter: expected no inputs beside the root, but got ", inputs.size(), " lists");
   }
-  return start(fingerprint_of(OpType::SCATTER, output, ReduceOp::UNUSED, opts.rootRank), opts.timeout, parts,
-               {output},
+  return start(fingerprint_of(OpType::SCATTER, output, ReduceOp::UNUSED, opts.rootRank), opts.timeout, parts, {output},
                [this, output, parts, root = static_cast<int>(opts.rootRank)](const Engine::Call& call, Operation&) {
                  Flat flat(output);
                  const Elements out = flat.elements();

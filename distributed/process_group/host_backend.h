@@ -69,8 +69,8 @@ class HostBackend : public Backend {
     using Options::Options;
     int threads = 2;            // how many operations run at a time
     bool compare_calls = true;  // whether ranks compare their calls
-    /// After how long in an operation a warning says which ranks have called it and which have not; 0: never. First what
-    /// TORCH_DISTRIBUTED_STALL_WARNING_SEC says, or 10 s.
+    /// After how long in an operation a warning says which ranks have called it and which have not; 0: never. First
+    /// what TORCH_DISTRIBUTED_STALL_WARNING_SEC says, or 10 s.
     std::chrono::milliseconds stall_warning = default_stall_warning();
   };
   static std::chrono::milliseconds default_stall_warning();

@@ -14,7 +14,9 @@
 
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
+#include "distributed/process_group/debug.h"
 #include "distributed/process_group/flight_recorder.h"
+#include "distributed/process_group/process_group_wrapper.h"
 #include "distributed/process_group/types.h"
 #include "distributed/store/prefix_store.h"
 
@@ -32,10 +34,10 @@ struct Member {
 
 struct World {
   std::mutex mutex;
-  std::vector<Member> members;       // the default group first
-  c10::intrusive_ptr<Store> store;   // of all groups
-  std::string backends;              // as the default group was asked for
-  int64_t names = 0;                 // of groups, so far
+  std::vector<Member> members;      // the default group first
+  c10::intrusive_ptr<Store> store;  // of all groups
+  std::string backends;             // as the default group was asked for
+  int64_t names = 0;                // of groups, so far
   std::map<std::string, int64_t> local_names;
 };
 World& world() {
@@ -91,10 +93,31 @@ std::string absent(const Plan& plan) {
   return c10::str("; no word from rank", ranks.size() == 1 ? " " : "s ", c10::Join(", ", ranks));
 }
 
+c10::intrusive_ptr<Backend> make_backend(const Plan& plan, const BackendPlugin& plugin, const std::string& part) {
+  const bool is_for_it = plan.options && plan.options->backend == plugin.name;
+  const std::chrono::milliseconds timeout = plan.timeout ? *plan.timeout
+                                            : is_for_it  ? plan.options->timeout
+                                                         : plugin.timeout;
+  try {
+    return plugin.make({.store = c10::make_intrusive<PrefixStore>(part, plan.store),
+                        .group_rank = plan.rank,
+                        .group_size = static_cast<int>(plan.ranks.size()),
+                        .timeout = timeout,
+                        .group_id = plan.name,
+                        .global_ranks_in_group = plan.ranks,
+                        .group_desc = plan.description},
+                       is_for_it ? plan.options : nullptr);
+  } catch (const c10::Error& e) {
+    TORCH_CHECK_WITH(DistBackendError, false, "process group ", plan.name, ": rank ", plan.rank, " of ",
+                     plan.ranks.size(), " could not be connected by ", plugin.name, ": ", e.msg(), absent(plan));
+  }
+}
+
 Member make(const Plan& plan) {
   const auto backends = parse_backends(plan.backends);
   const int size = static_cast<int>(plan.ranks.size());
-  Member made{.group = c10::make_intrusive<ProcessGroup>(plan.store, plan.rank, size), .ranks = plan.ranks, .backends = ""};
+  Member made{
+      .group = c10::make_intrusive<ProcessGroup>(plan.store, plan.rank, size), .ranks = plan.ranks, .backends = ""};
   made.group->setGroupName(plan.name);
   made.group->setGroupDesc(plan.description);
   check_in(plan);
@@ -103,21 +126,11 @@ Member make(const Plan& plan) {
     const BackendPlugin& plugin = find_backend(name);
     c10::intrusive_ptr<Backend>& backend = by_name[name];
     if (!backend) {
-      const bool is_for_it = plan.options && plan.options->backend == name;
-      const std::chrono::milliseconds timeout =
-          plan.timeout ? *plan.timeout : is_for_it ? plan.options->timeout : plugin.timeout;
-      try {
-        backend = plugin.make({.store = c10::make_intrusive<PrefixStore>(name, plan.store),
-                               .group_rank = plan.rank,
-                               .group_size = size,
-                               .timeout = timeout,
-                               .group_id = plan.name,
-                               .global_ranks_in_group = plan.ranks,
-                               .group_desc = plan.description},
-                              is_for_it ? plan.options : nullptr);
-      } catch (const c10::Error& e) {
-        TORCH_CHECK_WITH(DistBackendError, false, "process group ", plan.name, ": rank ", plan.rank, " of ", size,
-                         " could not be connected by ", name, ": ", e.msg(), absent(plan));
+      backend = make_backend(plan, plugin, name);
+      // At the level Detail every call is compared first, on connections of its own.
+      if (debug_level() == DebugLevel::Detail && is_backend_available("gloo") && name != "fake") {
+        backend = c10::make_intrusive<ProcessGroupWrapper>(
+            backend, make_backend(plan, find_backend("gloo"), name + "_compared"));
       }
     }
     backend->setGroupUid(plan.name);

@@ -1,9 +1,8 @@
 // The groups of a rank: the default group of all ranks, and groups of some of them.
 //
-//   torch::distributed::init_process_group("gloo");  // RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT: as torchrun sets them
-//   auto pair = torch::distributed::new_group({{0, 1}});
-//   torch::distributed::all_reduce(tensor);          // collectives.h
-//   torch::distributed::destroy_process_group();
+//   torch::distributed::init_process_group("gloo");  // RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT: as torchrun sets
+//   them auto pair = torch::distributed::new_group({{0, 1}}); torch::distributed::all_reduce(tensor);          //
+//   collectives.h torch::distributed::destroy_process_group();
 //
 // All of it belongs to the calling thread's rank (rank_local.h). Where a function takes a group, none stands for the
 // default group, and a null one for a group that this rank is not in, as new_group gives it.

@@ -32,8 +32,7 @@ void broadcast_object_list(std::vector<c10::IValue>& objects, int64_t src = 0,
 /// One for each rank, of those that rank `src` has; `objects` elsewhere does not matter.
 c10::IValue scatter_object_list(const std::vector<c10::IValue>& objects, int64_t src = 0,
                                 const c10d::GroupArg& group = std::nullopt);
-void send_object_list(const std::vector<c10::IValue>& objects, int64_t dst,
-                      const c10d::GroupArg& group = std::nullopt);
+void send_object_list(const std::vector<c10::IValue>& objects, int64_t dst, const c10d::GroupArg& group = std::nullopt);
 /// As many as `objects` has. Returns who sent.
 int64_t recv_object_list(std::vector<c10::IValue>& objects, std::optional<int64_t> src = std::nullopt,
                          const c10d::GroupArg& group = std::nullopt);

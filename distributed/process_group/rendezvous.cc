@@ -140,8 +140,7 @@ Rendezvous rendezvous(const std::string& text, int rank, int world_size, std::ch
     check("env", r);
     const std::string address = master_address(r.world_size);
     const auto port = rank_environment("MASTER_PORT");
-    if (!port && rank_environment("RANK"))
-      missing("env", "environment variable MASTER_PORT expected, but not set");
+    if (!port && rank_environment("RANK")) missing("env", "environment variable MASTER_PORT expected, but not set");
     r.store = over_tcp(address, port ? to_number("MASTER_PORT", *port) : TCPStoreOptions::kDefaultPort, r, timeout);
     return r;
   }

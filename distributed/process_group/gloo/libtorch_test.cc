@@ -1,5 +1,7 @@
 // Programs of libtorch's: its header paths, names and defaults.
 #include <gtest/gtest.h>
+#include <torch/csrc/distributed/c10d/exception.h>
+#include <torch/torch.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
@@ -9,8 +11,6 @@
 #include <torch/csrc/distributed/c10d/RankLocal.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
-#include <torch/csrc/distributed/c10d/exception.h>
-#include <torch/torch.h>
 
 #include <functional>
 #include <thread>
@@ -99,17 +99,17 @@ class Lonely : public c10d::Backend {
 };
 
 TEST(Libtorch, OwnEngine) {
-  c10d::register_backend({.name = "Lonely",
-                          .devices = {at::kCPU},
-                          .make = [](const c10d::DistributedBackendOptions& group,
-                                     const c10::intrusive_ptr<c10d::Backend::Options>&) {
-                            EXPECT_EQ(group.group_size, 1);
-                            EXPECT_EQ(group.global_ranks_in_group, std::vector<int64_t>{0});
-                            return c10::make_intrusive<Lonely>();
-                          }});
+  c10d::register_backend(
+      {.name = "Lonely",
+       .devices = {at::kCPU},
+       .make = [](const c10d::DistributedBackendOptions& group, const c10::intrusive_ptr<c10d::Backend::Options>&) {
+         EXPECT_EQ(group.group_size, 1);
+         EXPECT_EQ(group.global_ranks_in_group, std::vector<int64_t>{0});
+         return c10::make_intrusive<Lonely>();
+       }});
   EXPECT_TRUE(torch::distributed::is_backend_available("lonely"));
-  torch::distributed::init_process_group(
-      "lonely", {.world_size = 1, .rank = 0, .store = c10::make_intrusive<c10d::HashStore>()});
+  torch::distributed::init_process_group("lonely",
+                                         {.world_size = 1, .rank = 0, .store = c10::make_intrusive<c10d::HashStore>()});
   EXPECT_EQ(torch::distributed::get_backend(), "lonely");
   torch::Tensor t = torch::ones({1});
   EXPECT_FALSE(torch::distributed::all_reduce(t, c10d::ReduceOp::SUM, std::nullopt, true)->isCompleted());
