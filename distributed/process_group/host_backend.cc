@@ -196,7 +196,7 @@ HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<Host
       recorder_(FlightRecorder::get()),
       recorder_group_(recorder_->add_group(options_->group_name, options_->group_desc, options_->backend, rank_,
                                            options_->global_ranks_in_group, size_)) {
-  TORCH_CHECK(options_->threads > 0, "Options: expected one thread or more, but got ", options_->threads);
+  TORCH_CHECK(options_->threads >= 0, "Options: expected no thread or more, but got ", options_->threads);
   for (int i = 0; i < options_->threads; ++i) threads_.emplace_back([this] { serve(); });
   if (!notice_) return;
   notice_->watch({.aborted = [this](const std::string& why) { hear(why); },
@@ -260,9 +260,9 @@ c10::intrusive_ptr<Work> HostBackend::start(Fingerprint fingerprint, std::chrono
     operation =
         c10::make_intrusive<Operation>(rank_, fingerprint, timeout, std::move(outputs), std::move(body), record);
     last_ = fingerprint;
-    queue_.push_back(operation);
+    if (options_->threads > 0) queue_.push_back(operation);
   }
-  changed_.notify_all();
+  options_->threads > 0 ? changed_.notify_all() : run(operation);
   return operation;
 }
 
@@ -793,17 +793,20 @@ c10::intrusive_ptr<Work> HostBackend::start_between(OpType type, const Tensor& t
                                                std::move(outputs), std::move(body), record);
     operation->peer = peer;
     operation->tag = tag;
-    const Line line(type, peer, tag);
-    std::deque<OperationPtr>& waiting = lines_[line];
-    waiting.push_back(operation);
-    if (waiting.size() == 1) {
-      ready_lines_.push_back(line);
-      // A message waits for another rank: no other may wait for it.
-      if (idle_line_threads_ < ready_lines_.size()) threads_.emplace_back([this] { serve_lines(); });
-    }
+    if (options_->threads > 0) queue_on_line(operation);
   }
-  changed_.notify_all();
+  options_->threads > 0 ? changed_.notify_all() : run(operation);
   return operation;
+}
+
+void HostBackend::queue_on_line(const OperationPtr& operation) {
+  const Line line(operation->retrieveOpType(), operation->peer, operation->tag);
+  std::deque<OperationPtr>& waiting = lines_[line];
+  waiting.push_back(operation);
+  if (waiting.size() > 1) return;
+  ready_lines_.push_back(line);
+  // A message waits for another rank: no other may wait for it.
+  if (idle_line_threads_ < ready_lines_.size()) threads_.emplace_back([this] { serve_lines(); });
 }
 
 void HostBackend::serve_lines() {

@@ -67,7 +67,8 @@ class HostBackend : public Backend {
  public:
   struct HostOptions : Options {
     using Options::Options;
-    int threads = 2;            // how many operations run at a time
+    /// How many operations run at a time; 0: each on the thread that calls, which returns when it is done.
+    int threads = 2;
     bool compare_calls = true;  // whether ranks compare their calls
     /// After how long in an operation a warning says which ranks have called it and which have not; 0: never. First
     /// what TORCH_DISTRIBUTED_STALL_WARNING_SEC says, or 10 s.
@@ -159,6 +160,7 @@ class HostBackend : public Backend {
   void compare_calls(const Engine::Call& call, const Fingerprint& mine);
   std::exception_ptr failed(const Operation& operation, const std::exception& why, double ms);
   void serve();
+  void queue_on_line(const OperationPtr& operation);
   void serve_lines();
   void join_threads();
 
