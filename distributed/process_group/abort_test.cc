@@ -148,6 +148,40 @@ TEST_P(Aborts, TellsRanksThatWereBusy) {
 }
 INSTANTIATE_TEST_SUITE_P(Stores, Aborts, ::testing::Values(over_hash, over_file, over_tcp));
 
+// Ranks that are processes, started by the environment: one is killed, another has nothing running.
+TEST(Abort, AKilledProcess) {
+  uint16_t port = 0;
+  {
+    TCPStoreOptions options;
+    options.port = 0;
+    options.isServer = true;
+    port = c10::make_intrusive<TCPStore>("127.0.0.1", options)->getPort();
+  }
+  const auto ended = testing::run_processes(4, [&](int rank) {
+    set_rank_environment("RANK", std::to_string(rank));
+    set_rank_environment("WORLD_SIZE", "4");
+    set_rank_environment("MASTER_ADDR", "127.0.0.1");
+    set_rank_environment("MASTER_PORT", std::to_string(port));
+    init_process_group("gloo");
+    torch::distributed::barrier();
+    const auto three = new_group({{0, 1, 2}});
+    if (rank == 2) ::raise(SIGKILL);
+    if (rank == 3) {
+      std::this_thread::sleep_for(milliseconds(500));
+      return;
+    }
+    for (int step = 0; step < 1000; ++step) torch::distributed::all_reduce(at::ones({4}), ReduceOp::SUM, three);
+  });
+  EXPECT_EQ(ended[2].signal, SIGKILL);
+  for (const size_t rank : {0u, 1u}) {
+    EXPECT_EQ(ended[rank].exit_code, 1);
+    expect_contains(ended[rank].error, "process group 1: ALLREDUCE number 0 of 4 Float elements (SUM) failed on rank ");
+    expect_contains(ended[rank].error, "no word from rank 2");
+    EXPECT_LT(ended[rank].after - ended[2].after, milliseconds(2000));
+  }
+  EXPECT_EQ(ended[3].exit_code, 0) << ended[3].error;
+}
+
 // abort() returns although the store's process is stopped.
 TEST(Abort, WhereTheStoreIsStopped) {
   int port_pipe[2];

@@ -197,8 +197,11 @@ HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<Host
       recorder_group_(recorder_->add_group(options_->group_name, options_->group_desc, options_->backend, rank_,
                                            options_->global_ranks_in_group, size_)) {
   TORCH_CHECK(options_->threads >= 0, "Options: expected no thread or more, but got ", options_->threads);
+  if (notice_) watch();
   for (int i = 0; i < options_->threads; ++i) threads_.emplace_back([this] { serve(); });
-  if (!notice_) return;
+}
+
+void HostBackend::watch() {
   notice_->watch({.aborted = [this](const std::string& why) { hear(why); },
                   .status =
                       [this] {

@@ -153,6 +153,7 @@ class HostBackend : public Backend {
   void check_usable() const;
   void break_group(std::string& why, const std::vector<int>& waited_for);
   bool post(const std::string& why, const std::vector<int>& waited_for);
+  void watch();
   void hear(const std::string& why);
   void look_for_stalls();
   void warn_of_stall(const Question& question, const std::vector<std::string>& answers) const;

@@ -211,6 +211,15 @@ int place_of(const Ranks& ranks, int64_t rank) {
   return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
 }
 
+// The same on all of them, and short enough for a key.
+std::string name_of_ranks(const Ranks& ranks) {
+  const std::string list = c10::Join("_", ranks);
+  if (list.size() <= 200) return list;
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : list) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return c10::str(ranks.size(), "_", hash);
+}
+
 int variable(const std::string& name, const std::string& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -317,7 +326,7 @@ ProcessGroupPtr new_group(const std::optional<Ranks>& ranks, const NewGroupOptio
     if (options.use_local_synchronization) {
       TORCH_CHECK_VALUE(plan.rank >= 0, "new_group: with use_local_synchronization only its ranks may call, not rank ",
                         all.group->getRank());
-      const std::string members = c10::Join("_", plan.ranks);
+      const std::string members = name_of_ranks(plan.ranks);
       plan.name = c10::str("ranks_", members, ":", w.local_names[members]++);
     } else {
       plan.name = std::to_string(w.names++);
