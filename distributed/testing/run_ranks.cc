@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "c10/util/exception.h"
+#include "distributed/process_group/rank_local.h"
 
 namespace c10d::testing {
 namespace {
@@ -31,6 +32,7 @@ std::vector<std::exception_ptr> ended(int size, const std::function<void(int)>& 
     }
     threads.emplace_back([&, rank] {
       try {
+        const RankScope scope;
         body(rank);
       } catch (...) {
         errors[static_cast<size_t>(rank)] = std::current_exception();
