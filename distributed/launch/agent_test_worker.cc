@@ -2,7 +2,7 @@
 // arguments.
 //
 //   worker [steps=N] [fail=RANK:RESTART] [kill=RANK:RESTART] [stop=RANK:RESTART] [throw=RANK:RESTART] [stubborn]
-//          [mismatch=RANK:RESTART] [close=RANK:RESTART] [folder=WHERE] [sleep=MS] [timeout=MS] [exit=N]
+//          [init] [mismatch=RANK:RESTART] [close=RANK:RESTART] [folder=WHERE] [sleep=MS] [timeout=MS] [exit=N]
 //
 // RESTART is TORCHELASTIC_RESTART_COUNT; -1 is any.
 #include <signal.h>
@@ -22,7 +22,9 @@
 #include "aten/ops/creation/ops.h"
 #include "c10/util/string_util.h"
 #include "distributed/launch/error_file.h"
+#include "distributed/process_group/collectives.h"
 #include "distributed/process_group/gloo/process_group_gloo.h"
+#include "distributed/process_group/init.h"
 #include "distributed/store/prefix_store.h"
 #include "distributed/store/tcp_store.h"
 
@@ -60,6 +62,17 @@ int work(const std::map<std::string, std::string>& given) {
   std::printf("rank %d of %d\n", rank, size);
   std::fflush(stdout);
   if (given.contains("exit")) return std::atoi(value("exit", "0").c_str());
+
+  if (given.contains("init")) {
+    torch::distributed::init_process_group("gloo");
+    at::Tensor sum = at::full({4}, static_cast<float>(rank));
+    torch::distributed::all_reduce(sum);
+    if (sum.data_ptr<float>()[3] != static_cast<float>(size * (size - 1) / 2)) throw std::runtime_error("a wrong sum");
+    if (is_mine("fail")) return 3;
+    torch::distributed::barrier();
+    torch::distributed::destroy_process_group();
+    return 0;
+  }
 
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(number("MASTER_PORT"));

@@ -69,6 +69,17 @@ TEST(Torchrun, AllAreStartedAgain) {
   }
 }
 
+// What programs do: init_process_group by the environment, again after each restart.
+TEST(Torchrun, InitProcessGroup) {
+  for (const Words& options : {Words{"--standalone"}, Words{"--master-port=" + std::to_string(free_port())}}) {
+    const std::string folder = fresh_folder();
+    Agent agent(arguments(
+        {options, {"--nproc-per-node=3", "--max-restarts=2", kWorker, "init", "folder=" + folder, "fail=1:0"}}));
+    EXPECT_EQ(agent.wait(), 0) << agent.err();
+    EXPECT_EQ(workers_in(folder).size(), 6u);
+  }
+}
+
 TEST(Torchrun, RestartsRunOut) {
   const std::string folder = fresh_folder();
   Agent agent({"--nproc-per-node=2", "--max-restarts=1", kWorker, "folder=" + folder, "kill=1:-1"});

@@ -18,7 +18,9 @@
 #include "aten/ops/creation/ops.h"
 #include "c10/testing/message_of.h"
 #include "c10/util/string_util.h"
+#include "distributed/process_group/collectives.h"
 #include "distributed/process_group/conformance.h"
+#include "distributed/process_group/init.h"
 #include "distributed/process_group/mpi/mpi_engine.h"
 #include "distributed/testing/run_ranks.h"
 
@@ -77,6 +79,10 @@ TEST_P(MpiOfFour, Errors) {
 }
 TEST_P(MpiOfFour, Groups) {
   const Ended ended = mpirun(4, "Groups");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+}
+TEST_P(MpiOfFour, InitProcessGroup) {
+  const Ended ended = mpirun(4, "InitProcessGroup");
   EXPECT_EQ(ended.code, 0) << ended.output;
 }
 // mpirun says who it was, and nobody is left.
@@ -182,6 +188,19 @@ TEST_F(Rank, Groups) {
         "MPI: rank 0 of 4 failed at making a group of ranks 0, 2: rank 2 of the world did not come within 300 ms");
   }
   all->barrier()->wait();
+}
+
+TEST_F(Rank, InitProcessGroup) {
+  InitProcessGroupOptions options;
+  options.init_method = c10::str("file:///tmp/mpi_test_", ::getppid());  // mpirun's number
+  options.rank = world_.rank;
+  options.world_size = world_.size;
+  torch::distributed::init_process_group("mpi", options);
+  EXPECT_TRUE(is_mpi_available());
+  at::Tensor t = at::full({3}, static_cast<float>(world_.rank));
+  torch::distributed::all_reduce(t);
+  EXPECT_EQ(t.data_ptr<float>()[2], 6.0f);
+  torch::distributed::destroy_process_group();
 }
 
 void train(const std::function<void(int rank, int step)>& before) {
