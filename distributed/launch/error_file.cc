@@ -36,8 +36,8 @@ void write_crash(int signal) {
   const int size =
       std::snprintf(text, sizeof text,
                     "{\"message\": {\"message\": \"the program ended by %s\", \"extraInfo\": {\"timestamp\": "
-                    "\"%lld\", \"py_callstack\": \"\"}}}",
-                    name, static_cast<long long>(::time(nullptr)));
+                    "\"%lld\", \"py_callstack\": \"the program ended by %s\"}}}",
+                    name, static_cast<long long>(::time(nullptr)), name);
   // What an exception that nobody caught left there says more.
   const int file = ::open(crash_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file >= 0 && ::write(file, text, static_cast<size_t>(size)) == size) ::close(file);
@@ -71,7 +71,8 @@ int record(const std::function<int()>& body) {
   std::fprintf(stderr, "%s\n", text.c_str());
   if (path != nullptr) {
     try {
-      write_error_file(path, {text, "", static_cast<int64_t>(::time(nullptr))});
+      // As the call stack, too: it is what PyTorch's torchrun shows.
+      write_error_file(path, {text, text, static_cast<int64_t>(::time(nullptr))});
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s\n", error.what());
     }

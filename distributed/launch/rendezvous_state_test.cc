@@ -564,7 +564,7 @@ TEST(RendezvousSimulation, ManyNodes) {
   chaos.nodes = 256;
   chaos.min_nodes = 200;
   chaos.max_nodes = 256;
-  chaos.lasts = std::chrono::seconds(12);
+  chaos.lasts = std::chrono::seconds(9);
   chaos.keep_alive = std::chrono::seconds(5);
   Simulation simulation(7, chaos);
   simulation.run();

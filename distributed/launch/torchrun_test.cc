@@ -214,6 +214,40 @@ TEST(Torchrun, ANodeDiesAndAnotherComes) {
   expect_all_ended(folder);
 }
 
+// A node of a fixed number is started again with its rank, by hand or by a scheduler.
+TEST(Torchrun, AStaticNodeComesBack) {
+  const std::string folder = fresh_folder();
+  const std::string port = std::to_string(free_port());
+  const auto node = [&](int rank) {
+    return Words{"--nnodes=2",
+                 "--node-rank=" + std::to_string(rank),
+                 "--master-addr=localhost",
+                 "--master-port=" + port,
+                 "--max-restarts=3",
+                 "--rdzv-conf=keep_alive_interval=0.2,keep_alive_max_attempt=4,join_timeout=15",
+                 kWorker,
+                 "folder=" + folder,
+                 "steps=100000",
+                 "sleep=5"};
+  };
+  Agent first(node(0));
+  std::optional<Agent> second(std::in_place, node(1));
+  ASSERT_TRUE(run_in(folder, 0, 2)) << first.err();
+  second->kill(SIGKILL);
+  second.emplace(node(1));
+  ASSERT_TRUE(until([&] {
+    const auto all = workers_in(folder);
+    return all.back().restart > 0 && all.back().rank == 1 && is_alive(all.back().process);
+  })) << first.err()
+      << second->err();
+  first.kill(SIGTERM);
+  EXPECT_EQ(first.wait(), 128 + SIGTERM);
+  // The store was the first node's.
+  EXPECT_EQ(second->wait(), 1);
+  expect_contains(second->err(), "the rendezvous' store is lost: ");
+  expect_all_ended(folder);
+}
+
 TEST(Torchrun, TheNodeWithTheStoreDies) {
   const std::string folder = fresh_folder();
   const int port = free_port();

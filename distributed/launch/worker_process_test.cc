@@ -218,6 +218,7 @@ TEST(ErrorFile, OfAnException) {
   ASSERT_TRUE(error);
   EXPECT_NE(error->message.find("no \"data\"\n"), std::string::npos) << error->message;
   EXPECT_NE(error->message.find("runtime_error"), std::string::npos) << error->message;
+  EXPECT_EQ(error->callstack, error->message);
   EXPECT_GT(error->unix_seconds, 1700000000);
   EXPECT_EQ(exit_code_of([&] { ::_exit(record([] { return 5; })); }), 5);
 }
@@ -232,6 +233,7 @@ TEST(ErrorFile, OfACrash) {
   const auto error = read_error_file(path);
   ASSERT_TRUE(error);
   EXPECT_EQ(error->message, "the program ended by SIGABRT");
+  EXPECT_EQ(error->callstack, error->message);
 }
 
 TEST(ErrorFile, OfPyTorch) {
