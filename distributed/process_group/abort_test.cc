@@ -130,7 +130,7 @@ TEST_P(Aborts, TellsRanksThatWereBusy) {
       try {
         torch::distributed::all_reduce(at::ones({4}));
       } catch (...) {
-        EXPECT_LT(since(begin), milliseconds(100));
+        EXPECT_LT(since(begin), milliseconds(1000));
         throw;
       }
     } else {
@@ -175,7 +175,7 @@ TEST(Abort, AKilledProcess) {
   EXPECT_EQ(ended[2].signal, SIGKILL);
   for (const size_t rank : {0u, 1u}) {
     EXPECT_EQ(ended[rank].exit_code, 1);
-    expect_contains(ended[rank].error, "process group 1: ALLREDUCE number 0 of 4 Float elements (SUM) failed on rank ");
+    expect_contains(ended[rank].error, "ALLREDUCE number 0 of 4 Float elements (SUM) failed on rank ");
     expect_contains(ended[rank].error, "no word from rank 2");
     EXPECT_LT(ended[rank].after - ended[2].after, milliseconds(2000));
   }

@@ -155,6 +155,7 @@ class HostBackend : public Backend {
   bool post(const std::string& why, const std::vector<int>& waited_for);
   void watch();
   void hear(const std::string& why);
+  void take_in_what_was_heard();
   void look_for_stalls();
   void warn_of_stall(const Question& question, const std::vector<std::string>& answers) const;
   void run(const OperationPtr& operation);

@@ -389,6 +389,10 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
     GlooStore keys(store, "gloo/", timeout);
     const gloo_transport::DeadlineScope scope(Clock::now() + timeout);
     context->connectFullMesh(keys, device);
+    // Nobody leaves while another still connects: Gloo ends a process whose peer is gone at that moment.
+    gloo::BarrierOptions all_connected(context);
+    all_connected.setTimeout(timeout);
+    gloo::barrier(all_connected);
     return std::make_unique<GlooEngine>(rank, size, std::move(context), std::move(waits));
   } catch (const std::exception& e) {
     const auto* const known = dynamic_cast<const c10::Error*>(&e);
