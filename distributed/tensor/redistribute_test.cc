@@ -13,7 +13,7 @@ namespace {
 
 using at::Tensor;
 
-Tensor sample(at::IntArrayRef sizes) { return at::arange(c10::multiply_integers(sizes), at::kDouble).view(sizes).add(1); }
+Tensor sample(at::IntArrayRef sizes) { return at::arange(at::empty(sizes, at::kMeta).numel(), at::kDouble).view(sizes).add(1); }
 
 std::vector<Placement> random_placements(std::mt19937& random, size_t count, int64_t ndim, bool partial) {
   std::vector<Placement> placements;
