@@ -200,6 +200,14 @@ std::optional<Key> key_of(const OperatorHandle& op, const Stack& arguments, cons
   return key;
 }
 
+// The number among the tensors that an operator returns of what it wrote to an argument; nullopt where it returns it not.
+std::optional<size_t> result_of(const c10::FunctionSchema& schema, const c10::Argument& argument) {
+  for (size_t k = 0; k < schema.returns().size(); ++k) {
+    if (!argument.alias().empty() && schema.returns()[k].alias() == argument.alias()) return k;
+  }
+  return std::nullopt;
+}
+
 // The sizes, strides and dtypes of the results for the whole tensors; nullopt where no kernel for the meta device says them.
 std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle& op, const Stack& arguments) {
   Stack meta = arguments;
@@ -290,8 +298,10 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
         cost += transition_cost(spec.placements()[m], strategy.inputs[i], bytes, call.parts);
         // What is written to stays where it is, or is made elsewhere and moved back.
         const c10::Argument& argument = op.schema().arguments()[call.inputs[i].argument];
-        if (argument.is_write() && strategy.inputs[i] != spec.placements()[m]) {
-          cost += transition_cost(strategy.inputs[i], spec.placements()[m], bytes, call.parts);
+        if (argument.is_write()) {
+          const auto result = result_of(op.schema(), argument);
+          const Placement& now = result && *result < strategy.outputs.size() ? strategy.outputs[*result] : strategy.inputs[i];
+          cost += transition_cost(now, spec.placements()[m], bytes, call.parts);
         }
       }
       if (cost < least || best == nullptr) {
@@ -299,7 +309,15 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
         best = &strategy;
       }
     }
-    for (size_t i = 0; i < call.inputs.size(); ++i) decision.inputs[i][m] = best->inputs[i];
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      decision.inputs[i][m] = best->inputs[i];
+      const Spec& spec = *call.inputs[i].spec;
+      if (spec.placements()[m] == best->inputs[i]) continue;
+      // What was decided counts for the dimensions of the mesh that come: several may cut one of the tensor.
+      std::vector<Placement> placements = spec.placements();
+      placements[m] = best->inputs[i];
+      call.inputs[i].spec = c10::make_intrusive<Spec>(mesh, std::move(placements), spec.sizes(), spec.strides(), spec.dtype());
+    }
     for (size_t k = 0; k < results.size(); ++k) results[k][m] = best->outputs[k];
   }
   for (size_t k = 0; k < results.size(); ++k) {
@@ -312,25 +330,28 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
 
 DTensorImpl& mutable_impl(const Tensor& t) { return static_cast<DTensorImpl&>(*t.unsafeGetTensorImpl()); }
 
-// What an argument that the operator wrote to becomes. `worked_on` is the part that it wrote to, under `placements`.
-void write_back(const Tensor& argument, const Tensor& worked_on, const std::vector<Placement>& placements,
-                const SpecPtr& result) {
+// What an argument that the operator wrote to becomes: `part`, which is one of a tensor with these placements.
+void write_back(const Tensor& argument, const Tensor& part, const std::vector<Placement>& placements, const SpecPtr& result) {
   DTensorImpl& impl = mutable_impl(argument);
   const SpecPtr before = impl.spec();
   if (result && (result->sizes() != before->sizes() || result->strides() != before->strides())) {
-    impl.reset(worked_on, result);
+    impl.reset(part, result);
     return;
   }
   if (placements == before->placements()) return;
   const Spec now(before->mesh(), placements, before->sizes(), before->strides(), before->dtype());
   Tensor local = impl.local();
-  local.copy_(redistribute_local(worked_on, now, before->placements()));
+  local.copy_(redistribute_local(part, now, before->placements()));
 }
 
 void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inputs& inputs, const Decision& decision) {
   const c10::FunctionSchema& schema = op.schema();
   const Stack arguments = stack;
   std::vector<Tensor> parts(inputs.all.size());
+  const auto result_spec = [&](size_t argument) {
+    const auto result = result_of(schema, schema.arguments()[argument]);
+    return result && *result < decision.outputs.size() ? decision.outputs[*result] : SpecPtr();
+  };
   for (size_t i = 0; i < inputs.all.size(); ++i) {
     const Inputs::One& one = inputs.all[i];
     if (one.impl == nullptr) {
@@ -343,13 +364,13 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
     parts[i] = present == decision.inputs[i] ? one.impl->local()
                                              : redistribute_local(one.impl->local(), *one.impl->spec(), decision.inputs[i]);
     if (!written) continue;
-    const bool reshaped = !decision.outputs.empty() && (decision.outputs[0]->sizes() != one.impl->spec()->sizes() ||
-                                                        decision.outputs[0]->strides() != one.impl->spec()->strides());
+    const SpecPtr result = result_spec(one.argument);
+    const bool reshaped =
+        result && (result->sizes() != one.impl->spec()->sizes() || result->strides() != one.impl->spec()->strides());
     // A geometry of its own, which others that hold the same part do not see; or memory of its own, which is copied back.
     if (reshaped) parts[i] = parts[i].detach();
-    if (present != decision.inputs[i] && parts[i].unsafeGetTensorImpl()->storage() == one.impl->local().unsafeGetTensorImpl()->storage()) {
-      parts[i] = at::clone(parts[i]);
-    }
+    const bool shared = parts[i].storage().unsafeGetStorageImpl() == one.impl->local().storage().unsafeGetStorageImpl();
+    if (present != decision.inputs[i] && shared) parts[i] = at::clone(parts[i]);
   }
   size_t next = 0;
   for_each_tensor(stack, [&](IValue& value, size_t) {
@@ -359,7 +380,8 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
   op.redispatchBoxed(keys, &stack);
   for (size_t i = 0; i < inputs.all.size(); ++i) {
     if (!schema.arguments()[inputs.all[i].argument].is_write()) continue;
-    write_back(inputs.all[i].tensor, parts[i], decision.inputs[i], decision.outputs.empty() ? SpecPtr() : decision.outputs[0]);
+    const SpecPtr result = result_spec(inputs.all[i].argument);
+    write_back(inputs.all[i].tensor, parts[i], result ? result->placements() : decision.inputs[i], result);
   }
   next = 0;
   for_each_tensor(stack, [&](IValue& value, size_t) {
@@ -471,11 +493,29 @@ void nll_loss_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stac
   if (mean) stack[0] = IValue(at::div(stack[0].toTensor(), stack[1].toTensor()));
 }
 
+// Memory is laid out as the strides of the whole say only where a rank has all of it.
+void as_strided_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
+  const DTensorImpl& impl = *detail::impl_of(stack[0].toTensor());
+  const Spec& spec = *impl.spec();
+  Tensor whole = redistribute_local(impl.local(), spec, std::vector<Placement>(spec.placements().size()));
+  if (whole.strides() != spec.strides()) {
+    Tensor laid_out = at::empty_strided(spec.sizes(), spec.strides(), whole.options());
+    whole = laid_out.copy_(whole);
+  }
+  stack[0] = IValue(whole);
+  op.redispatchBoxed(keys, &stack);
+  const Tensor view = stack[0].toTensor();
+  stack[0] = IValue(detail::wrap(view, whole_spec(spec.mesh(), view)));
+}
+
 }  // namespace
 
 namespace detail {
 
-Sharding::Handler named_handler(std::string_view name) { return name == "nll_loss" ? &nll_loss_handler : nullptr; }
+Sharding::Handler named_handler(std::string_view name) {
+  if (name == "nll_loss") return &nll_loss_handler;
+  return name == "as_strided" ? &as_strided_handler : nullptr;
+}
 
 }  // namespace detail
 

@@ -182,21 +182,6 @@ void complex_view_rule(ShardedCall& call) {
   add_dimensions(call, into);
 }
 
-// The backward forms of views: (grad, sizes of the input, ...) -> gradient of the input.
-void view_backward_sizes(ShardedCall& call) {
-  call.sizes_argument = "input_sizes";
-  narrowed(call);
-}
-
-void select_backward_rule(ShardedCall& call) {
-  call.sizes_argument = "input_sizes";
-  const int64_t ndim = static_cast<int64_t>(call.outputs[0].sizes.size());
-  const int64_t at = ShardedCall::wrapped(call["dim"].toInt(), ndim);
-  Sizes into = counted(call);
-  for (int64_t& d : into) d += d >= at ? 1 : 0;
-  add_dimensions(call, into);
-}
-
 // Lists of tensors.
 
 void cat_rule(ShardedCall& call) {
@@ -465,8 +450,6 @@ const std::pair<std::string_view, ShardingRule> kNamed[] = {
     {"view_unfold", unfold_rule},
     {"view_diagonal", diagonal_rule},
     {"view_complex", complex_view_rule},
-    {"narrow_backward", view_backward_sizes},
-    {"select_backward", select_backward_rule},
     {"cat", cat_rule},
     {"stack", stack_rule},
     {"embedding", embedding_rule},
