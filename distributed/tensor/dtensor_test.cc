@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <string>
+
 #include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "distributed/tensor/redistribute.h"
@@ -157,6 +160,16 @@ DTensor leaf(const Tensor& whole, const DeviceMesh& mesh, const std::vector<Plac
   return DTensor(t.detach().requires_grad_());
 }
 
+// Of a function that throws, the error names the case.
+template <class F>
+auto described_errors(const std::string& described, const F& function) {
+  try {
+    return function();
+  } catch (const std::exception& error) {
+    throw std::runtime_error(described + ": " + error.what());
+  }
+}
+
 void check(const Case& c, const DeviceMesh& mesh) {
   std::vector<Tensor> plain;
   for (size_t i = 0; i < c.sizes.size(); ++i) plain.push_back(sample(c.sizes[i], static_cast<double>(i) * 17).requires_grad_());
@@ -176,12 +189,12 @@ void check(const Case& c, const DeviceMesh& mesh) {
         described += " " + str(placements);
       }
       SCOPED_TRACE(described);
-      const Tensor result = c.function(inputs);
+      const Tensor result = described_errors(described, [&] { return c.function(inputs); });
       ASSERT_TRUE(DTensor::is(result));
       expect_near(DTensor(result.detach()).full_tensor(), expected.detach(), "result");
       if (!expected.requires_grad()) continue;
       const Tensor whole_weights = distribute_tensor(weights, mesh, std::vector<Placement>(static_cast<size_t>(mesh.ndim())));
-      at::sum(at::mul(result, whole_weights)).backward();
+      described_errors(described, [&] { at::sum(at::mul(result, whole_weights)).backward(); });
       for (size_t i = 0; i < plain.size(); ++i) {
         ASSERT_TRUE(inputs[i].grad().defined());
         expect_near(DTensor(inputs[i].grad().detach()).full_tensor(), plain[i].grad(), "gradient");
