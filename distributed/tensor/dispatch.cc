@@ -272,6 +272,7 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
   call.outputs = *std::move(outputs);
   std::vector<std::vector<Placement>> results(call.outputs.size(), std::vector<Placement>(mesh_dims));
   for (size_t m = 0; m < mesh_dims; ++m) {
+    call.mesh_dim = m;
     call.parts = mesh.shape()[m];
     rule(call);
     std::vector<Strategy> strategies{call.whole()};

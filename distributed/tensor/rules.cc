@@ -149,7 +149,7 @@ void view_rule(ShardedCall& call) {
     while (first_before + 1 < i_end && before[first_before] == 1) ++first_before;
     while (first_after + 1 < k_end && after[first_after] == 1) ++first_after;
     const int64_t n = before[first_before], m = after[first_after];
-    const int64_t parts = std::max(call.parts, call.inputs[0].spec->shards(static_cast<int64_t>(first_before)));
+    const int64_t parts = call.parts_with(call.inputs[0], static_cast<int64_t>(first_before));
     if (n > 1 && m > 1 && (n == m || (n % parts == 0 && m % parts == 0))) {
       Strategy strategy = call.all(Shard(static_cast<int64_t>(first_after)));
       strategy.inputs[0] = Shard(static_cast<int64_t>(first_before));
@@ -403,7 +403,7 @@ void attention(ShardedCall& call, const char* query_name) {
         fits = fits && (broadcast || input.sizes()[static_cast<size_t>(own)] == size);
       } else {
         // Groups of query heads share a head of keys: parts must hold whole groups.
-        const int64_t parts = std::max(call.parts, query.spec->shards(d));
+        const int64_t parts = call.parts_with(query, d);
         fits = fits && input.dim() > d && (input.sizes()[at] == size || (input.sizes()[at] % parts == 0 && size % parts == 0));
       }
     }

@@ -201,7 +201,7 @@ void reduce(ShardedCall& call, const std::vector<Word>& words) {
     }
     if (!reduced || keep) ++kept;
     if (!reduced || ops.empty()) continue;
-    const bool even = sizes[static_cast<size_t>(d)] % std::max(call.parts, call.inputs[0].spec->shards(d)) == 0;
+    const bool even = sizes[static_cast<size_t>(d)] % call.parts_with(call.inputs[0], d) == 0;
     bool possible = true;
     for (size_t i = 0; i < strategy.outputs.size(); ++i) {
       const std::string& op = ops[std::min(i, ops.size() - 1)];
@@ -224,7 +224,7 @@ void loss(ShardedCall& call, const std::vector<Word>& words) {
   const int64_t ndim = static_cast<int64_t>(sizes.size());
   for (int64_t d = 0; d < ndim; ++d) {
     const int64_t size = sizes[static_cast<size_t>(d)];
-    if (size < 2 || (reduction == 1 && size % std::max(call.parts, call.inputs[0].spec->shards(d)) != 0)) continue;
+    if (size < 2 || (reduction == 1 && size % call.parts_with(call.inputs[0], d) != 0)) continue;
     Strategy strategy = call.all(Shard(d));
     bool fits = true;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -423,6 +423,12 @@ std::vector<int64_t> ShardedCall::integers(std::string_view name) const {
   const c10::IValue& value = (*this)[name];
   if (value.isNone()) return {};
   return value.isInt() ? std::vector<int64_t>{value.toInt()} : value.toIntVector();
+}
+
+int64_t ShardedCall::parts_with(const Input& input, int64_t dim) const {
+  const Placement& present = input.spec->placements()[mesh_dim];
+  const bool counted = (present.is_shard() || present.is_strided_shard()) && present.dim() == dim;
+  return input.spec->shards(dim) * (counted ? 1 : parts);
 }
 
 std::optional<size_t> ShardedCall::input(std::string_view name) const {

@@ -43,8 +43,11 @@ class ShardedCall {
   // The tensors that are there, those of lists one by one; those of results likewise.
   std::vector<Input> inputs;
   std::vector<Output> outputs;
-  // Of the dimension of the mesh that is asked about.
+  // The dimension of the mesh that is asked about, and its size.
+  size_t mesh_dim = 0;
   int64_t parts = 1;
+  /// Into how many parts a dimension of an input is cut, were it cut along that dimension of the mesh, too.
+  int64_t parts_with(const Input& input, int64_t dim) const;
 
   /// The value of an argument. Throws where the schema has none of that name.
   const c10::IValue& operator[](std::string_view name) const;
