@@ -32,6 +32,7 @@ using c10::Stack;
 struct Decision {
   std::vector<std::vector<Placement>> inputs;
   std::vector<SpecPtr> outputs;  // empty: whole, of the sizes that come out
+  std::vector<int64_t> offsets;  // of outputs that are views, from the argument's first element
   std::optional<size_t> sizes_argument;
 };
 
@@ -226,15 +227,19 @@ std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle&
   std::vector<ShardedCall::Output> outputs;
   for_each_tensor(meta, [&](IValue& value, size_t) {
     const Tensor t = value.toTensor();
-    if (t.defined()) outputs.push_back({t.sizes().vec(), t.strides().vec(), t.scalar_type()});
+    if (t.defined()) outputs.push_back({t.sizes().vec(), t.strides().vec(), t.scalar_type(), t.storage_offset()});
   });
   return outputs;
 }
 
-// A placement's part of a dimension is empty on some rank.
-bool has_empty_part(const Placement& placement, at::IntArrayRef sizes, int64_t parts) {
+// Whether some rank's part of an input is empty where its placement along a dimension of the mesh becomes that one.
+bool has_empty_part(const Spec& spec, size_t mesh_dim, const Placement& placement) {
   if (!placement.is_shard()) return false;
-  return piece_of(sizes[static_cast<size_t>(placement.dim())], parts, parts - 1).size == 0;
+  std::vector<Placement> placements = spec.placements();
+  placements[mesh_dim] = placement;
+  std::vector<int64_t> last = spec.mesh().shape();
+  for (int64_t& index : last) --index;
+  return sizes_at(spec.mesh(), placements, spec.sizes(), last)[static_cast<size_t>(placement.dim())] == 0;
 }
 
 // Where a rule lets a dimension be cut anywhere, also in the way of a StridedShard that an input has.
@@ -279,7 +284,7 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
     for (Strategy& strategy : call.take()) {
       bool usable = true;
       for (size_t i = 0; i < call.inputs.size() && !call.empty_parts; ++i) {
-        usable = usable && !has_empty_part(strategy.inputs[i], call.inputs[i].sizes(), call.parts);
+        usable = usable && !has_empty_part(*call.inputs[i].spec, m, strategy.inputs[i]);
       }
       if (usable) strategies.push_back(std::move(strategy));
     }
@@ -324,6 +329,7 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
   for (size_t k = 0; k < results.size(); ++k) {
     decision.outputs.push_back(c10::make_intrusive<Spec>(mesh, std::move(results[k]), call.outputs[k].sizes,
                                                          call.outputs[k].strides, call.outputs[k].dtype));
+    decision.offsets.push_back(call.outputs[k].offset);
   }
   if (!call.sizes_argument.empty()) decision.sizes_argument = op.schema().argument_index(call.sizes_argument);
   return decision;
@@ -343,6 +349,10 @@ void write_back(const Tensor& argument, const Tensor& part, const std::vector<Pl
   const Spec now(before->mesh(), placements, before->sizes(), before->strides(), before->dtype());
   Tensor local = impl.local();
   local.copy_(redistribute_local(part, now, before->placements()));
+}
+
+bool is_view(const c10::FunctionSchema& schema) {
+  return !schema.returns().empty() && !schema.returns()[0].alias().empty() && !schema.returns()[0].is_write();
 }
 
 void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inputs& inputs, const Decision& decision) {
@@ -388,8 +398,15 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
   for_each_tensor(stack, [&](IValue& value, size_t) {
     const Tensor local = value.toTensor();
     if (!local.defined()) return;
-    const SpecPtr spec = decision.outputs.empty() ? whole_spec(*inputs.mesh, local) : decision.outputs.at(next++);
-    value = IValue(detail::wrap(local, spec));
+    if (decision.outputs.empty()) {
+      value = IValue(detail::wrap(local, whole_spec(*inputs.mesh, local)));
+      return;
+    }
+    const Tensor result = detail::wrap(local, decision.outputs.at(next));
+    // Where a view begins, gradients of what is written to it need to know.
+    if (is_view(schema)) result.unsafeGetTensorImpl()->set_storage_offset(inputs.all[0].tensor.storage_offset() + decision.offsets[next]);
+    ++next;
+    value = IValue(result);
   });
 }
 
@@ -503,10 +520,13 @@ void as_strided_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& st
     Tensor laid_out = at::empty_strided(spec.sizes(), spec.strides(), whole.options());
     whole = laid_out.copy_(whole);
   }
+  const int64_t offset = stack[3].isNone() ? impl.storage_offset() : stack[3].toInt();
   stack[0] = IValue(whole);
+  stack[3] = IValue(offset - impl.storage_offset() + whole.storage_offset());
   op.redispatchBoxed(keys, &stack);
-  const Tensor view = stack[0].toTensor();
-  stack[0] = IValue(detail::wrap(view, whole_spec(spec.mesh(), view)));
+  const Tensor view = stack[0].toTensor(), result = detail::wrap(view, whole_spec(spec.mesh(), view));
+  result.unsafeGetTensorImpl()->set_storage_offset(offset);
+  stack[0] = IValue(result);
 }
 
 }  // namespace

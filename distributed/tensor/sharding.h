@@ -34,6 +34,7 @@ class ShardedCall {
   struct Output {
     std::vector<int64_t> sizes, strides;
     at::ScalarType dtype;
+    int64_t offset = 0;  // of its first element in its memory
   };
 
   ShardedCall(const c10::FunctionSchema& schema, const c10::Stack& arguments) : schema(schema), arguments(arguments) {}
