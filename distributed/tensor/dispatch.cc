@@ -351,6 +351,19 @@ void write_back(const Tensor& argument, const Tensor& part, const std::vector<Pl
   local.copy_(redistribute_local(part, now, before->placements()));
 }
 
+bool same_memory(const Tensor& a, const Tensor& b) {
+  return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
+}
+
+// A view that was cut out of a sharded dimension has memory of its own: what is written there, its base would not see.
+void check_memory(const OperatorHandle& op, const Inputs::One& written) {
+  if (!written.tensor.is_view()) return;
+  const DTensorImpl* base = detail::impl_of(written.tensor._base());
+  TORCH_CHECK(base == nullptr || written.impl->local().numel() == 0 || same_memory(base->local(), written.impl->local()),
+              toString(op.operator_name()), ": '", op.schema().arguments()[written.argument].name(),
+              "' is a view of a DTensor along a dimension that is sharded, and cannot be written to; redistribute that one first");
+}
+
 bool is_view(const c10::FunctionSchema& schema) {
   return !schema.returns().empty() && !schema.returns()[0].alias().empty() && !schema.returns()[0].is_write();
 }
@@ -375,13 +388,13 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
     parts[i] = present == decision.inputs[i] ? one.impl->local()
                                              : redistribute_local(one.impl->local(), *one.impl->spec(), decision.inputs[i]);
     if (!written) continue;
+    check_memory(op, one);
     const SpecPtr result = result_spec(one.argument);
     const bool reshaped =
         result && (result->sizes() != one.impl->spec()->sizes() || result->strides() != one.impl->spec()->strides());
     // A geometry of its own, which others that hold the same part do not see; or memory of its own, which is copied back.
     if (reshaped) parts[i] = parts[i].detach();
-    const bool shared = parts[i].storage().unsafeGetStorageImpl() == one.impl->local().storage().unsafeGetStorageImpl();
-    if (present != decision.inputs[i] && shared) parts[i] = at::clone(parts[i]);
+    if (present != decision.inputs[i] && same_memory(parts[i], one.impl->local())) parts[i] = at::clone(parts[i]);
   }
   size_t next = 0;
   for_each_tensor(stack, [&](IValue& value, size_t) {
