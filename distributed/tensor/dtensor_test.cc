@@ -269,8 +269,17 @@ TEST(DTensor, Errors) {
     EXPECT_NE(message([&] { at::add(t, distribute_tensor(at::ones({3}), mesh, {Replicate()})); }).find("must match the size"), std::string::npos);
     const std::string unknown = message([&] { at::_philox_key_split(t, 2); });
     EXPECT_NE(unknown.find("aten::_philox_key_split does not have a sharding strategy registered"), std::string::npos) << unknown;
-    register_sharding("aten::_philox_key_fold_in", [](ShardedCall& call) { call.add(call.all(Shard(0))); });
-    EXPECT_THROW(register_sharding("aten::_philox_key_fold_in", [](ShardedCall&) {}), c10::ValueError);
+  });
+}
+
+TEST(DTensor, ProgramsRegisterRulesOfTheirOwn) {
+  register_sharding("aten::trace", [](ShardedCall& call) { call.add({{Shard(1)}, {Partial()}}); });
+  EXPECT_THROW(register_sharding("aten::trace", [](ShardedCall&) {}), c10::ValueError);
+  EXPECT_THROW(parse_sharding("no_such_rule"), c10::ValueError);
+  EXPECT_THROW(parse_sharding("along(dim"), c10::ValueError);
+  testing::run_mesh({2}, [](const DeviceMesh& mesh) {
+    const DTensor traced(at::trace(distribute_tensor(sample({4, 4}), mesh, {Shard(1)})));
+    EXPECT_TRUE(traced.placements()[0].is_partial("sum"));
   });
 }
 
