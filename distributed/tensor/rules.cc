@@ -21,7 +21,7 @@ void add_partials(ShardedCall& call) {
 }
 
 // `into[d]`: which dimension of the results is dimension d of the input, whole; negative for none.
-void add_dimensions(ShardedCall& call, const Sizes& into) {
+void add_cuts(ShardedCall& call, const Sizes& into) {
   call.empty_parts = true;
   for (size_t d = 0; d < into.size(); ++d) {
     if (into[d] < 0 || call.inputs[0].sizes()[d] < 2) continue;
@@ -29,6 +29,10 @@ void add_dimensions(ShardedCall& call, const Sizes& into) {
     strategy.inputs[0] = Shard(static_cast<int64_t>(d));
     call.add(std::move(strategy));
   }
+}
+
+void add_dimensions(ShardedCall& call, const Sizes& into) {
+  add_cuts(call, into);
   add_partials(call);
 }
 
@@ -105,7 +109,14 @@ void squeeze_rule(ShardedCall& call) {
     const bool meant = !call.has("dim") || std::any_of(dims.begin(), dims.end(), [&](int64_t n) {
       return ShardedCall::wrapped(n, call.inputs[0].dim()) == static_cast<int64_t>(d);
     });
-    into[d] = meant && call.inputs[0].sizes()[d] == 1 ? -1 : next++;
+    const int64_t size = call.inputs[0].sizes()[d], parts = call.parts_with(call.inputs[0], static_cast<int64_t>(d));
+    if (meant && size == 1) {
+      into[d] = -1;
+      continue;
+    }
+    // A part with one element would lose the dimension.
+    into[d] = meant && (size % parts != 0 || size == parts) ? -1 : next;
+    ++next;
   }
   add_dimensions(call, into);
 }
@@ -179,7 +190,8 @@ void diagonal_rule(ShardedCall& call) {
 void complex_view_rule(ShardedCall& call) {
   Sizes into = counted(call);
   if (call.outputs[0].sizes.size() < into.size()) into.back() = -1;
-  add_dimensions(call, into);
+  add_cuts(call, into);
+  for (const ReduceOp::RedOpType op : {ReduceOp::SUM, ReduceOp::AVG}) call.add(call.all(Partial(op)));
 }
 
 // Lists of tensors.
@@ -427,12 +439,13 @@ void prelu_rule(ShardedCall& call) {
 }
 
 void constant_pad_rule(ShardedCall& call) {
-  narrowed(call);
-  if (call["value"].toScalar().toDouble() == 0) return;
-  std::vector<Strategy> all = call.take();
-  for (Strategy& strategy : all) {
-    if (!strategy.inputs[0].is_partial()) call.add(std::move(strategy));
+  const Sizes pad = call.integers("pad");
+  Sizes into = counted(call);
+  for (size_t k = 0; k < pad.size(); ++k) {
+    if (pad[k] != 0) into[into.size() - 1 - k / 2] = -1;
   }
+  add_cuts(call, into);
+  if (call["value"].toScalar().equal(0)) call.add(call.all(Partial()));
 }
 
 const std::pair<std::string_view, ShardingRule> kNamed[] = {

@@ -147,6 +147,8 @@ class Verifier final : public at::DispatchMode {
     for (size_t i = 0; i < inputs.size(); ++i) {
       plain = plain && is_plain(inputs[i]) && inputs[i].numel() <= 4096;
       const bool written = op.schema().arguments()[places[i]].is_write();
+      // What elements that share memory become depends on the order.
+      plain = plain && (!written || inputs[i].is_non_overlapping_and_dense());
       kept.push_back(plain && written ? at::clone(inputs[i]) : inputs[i]);
     }
     op.callBoxed(stack);
@@ -227,6 +229,11 @@ class Verifier final : public at::DispatchMode {
         }
         results[k].push_back(got[k]);
       }
+    }
+    // Shares of what is not finite do not add up to it.
+    for (size_t k = 0; k < whole.size(); ++k) {
+      const bool sums = strategy.outputs[k].is_partial("sum") || strategy.outputs[k].is_partial("avg");
+      if (sums && !at::isfinite(whole[k]).all().item<bool>()) return "";
     }
     ++ways;
     operators.insert(toString(op.operator_name()));
