@@ -57,7 +57,8 @@ std::string difference(const std::vector<int64_t>& mine, const std::vector<int64
                        const std::vector<std::string>& names) {
   size_t a = 0, b = 0;
   for (size_t i = 0; i < count; ++i) {
-    const std::string of = i < names.size() ? c10::str("parameter ", i, " (", names[i], ")") : c10::str("parameter ", i);
+    const std::string of =
+        i < names.size() ? c10::str("parameter ", i, " (", names[i], ")") : c10::str("parameter ", i);
     if (b == theirs.size()) return c10::str(of, " is one that rank 0 has not got (it has ", i, ")");
     const std::string here = to_text(mine, a), there = to_text(theirs, b);
     if (here != there) return c10::str(of, " is ", here, ", but on rank 0 ", there);
@@ -91,8 +92,8 @@ std::tuple<std::vector<std::vector<size_t>>, std::vector<size_t>> compute_bucket
   std::map<std::pair<c10::ScalarType, std::string>, Open> open;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    TORCH_CHECK(t.defined() && t.layout() == c10::kStrided,
-                "compute_bucket_assignment_by_size: tensor ", i, " is undefined, or not dense");
+    TORCH_CHECK(t.defined() && t.layout() == c10::kStrided, "compute_bucket_assignment_by_size: tensor ", i,
+                " is undefined, or not dense");
     const size_t index = tensor_indices.empty() ? i : static_cast<size_t>(tensor_indices[i]);
     if (!expect_sparse_gradient.empty() && expect_sparse_gradient[i]) {
       done.push_back({{index}, 0});

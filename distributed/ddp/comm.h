@@ -14,9 +14,9 @@
 
 namespace c10d {
 
-/// Gives the tensors of rank `rank` to all ranks of the group, in place. Tensors of one dtype and device travel together,
-/// at most `buffer_size` bytes at a time (a tensor that is larger travels alone), and two such messages are on their way
-/// at once. Every rank calls it with tensors of the same sizes and dtypes in the same order.
+/// Gives the tensors of rank `rank` to all ranks of the group, in place. Tensors of one dtype and device travel
+/// together, at most `buffer_size` bytes at a time (a tensor that is larger travels alone), and two such messages are
+/// on their way at once. Every rank calls it with tensors of the same sizes and dtypes in the same order.
 void broadcast_coalesced(const c10::intrusive_ptr<ProcessGroup>& process_group, at::TensorList tensors,
                          size_t buffer_size, int rank = 0);
 
@@ -26,8 +26,8 @@ at::Tensor all_reduce_sparse(const c10::intrusive_ptr<ProcessGroup>& process_gro
 /// Gradients that are reduced together, as a hook sees them.
 class GradBucket {
  public:
-  /// `tensor` holds the gradient of parameters[i] from offsets[i] on, lengths[i] elements of the sizes sizes_vec[i]. Of a
-  /// sparse gradient, which is alone in its bucket, it is that gradient.
+  /// `tensor` holds the gradient of parameters[i] from offsets[i] on, lengths[i] elements of the sizes sizes_vec[i]. Of
+  /// a sparse gradient, which is alone in its bucket, it is that gradient.
   explicit GradBucket(size_t index, size_t bucket_count, at::Tensor tensor, std::vector<size_t> offsets,
                       std::vector<size_t> lengths, std::vector<c10::IntArrayRef> sizes_vec,
                       std::vector<at::Tensor> parameters, std::optional<at::Tensor> sparse_grad_indices = std::nullopt)
@@ -78,6 +78,10 @@ class CommHookInterface {
   /// Starts the reduction. The future is of the reduced buffer (a tensor, or a list of one) of the bucket's size and
   /// dtype; the bucket's own buffer may be that tensor. Backward waits for it.
   virtual c10::intrusive_ptr<c10::ivalue::Future> runHook(GradBucket& bucket) = 0;
+
+  /// Called at the end of each backward pass, after the last bucket and before futures are waited for: for hooks that
+  /// have several rounds, to do those that are left.
+  virtual void finishRounds() {}
 
   /// The tensor in what the future gave.
   virtual at::Tensor parseHookResult(const c10::IValue& result) = 0;

@@ -123,7 +123,7 @@ using MakeOptimizer = std::unique_ptr<torch::optim::Optimizer> (*)(std::vector<T
 struct Run {
   int ranks = 2;
   int steps = 4;
-  int accumulated = 1;   // backward passes a step
+  int accumulated = 1;  // backward passes a step
   bool set_to_none = true;
   MakeOptimizer make_optimizer = sgd;
 };
@@ -189,17 +189,22 @@ DistributedDataParallelOptions small_buckets(double mb = 0.0005) {
 TEST(DataParallel, EqualsOneProcess) {
   for (const MakeOptimizer optimizer : {sgd, adam}) {
     expect_as_one_process({.make_optimizer = optimizer}, [] { return Mlp(); }, {});
-    expect_as_one_process({.make_optimizer = optimizer}, [] { return Mlp(); }, small_buckets());
+    expect_as_one_process(
+        {.make_optimizer = optimizer}, [] { return Mlp(); }, small_buckets());
   }
-  expect_as_one_process({.ranks = 3}, [] { return Mlp(); }, small_buckets());
-  expect_as_one_process({.ranks = 1}, [] { return Mlp(); }, small_buckets());
+  expect_as_one_process(
+      {.ranks = 3}, [] { return Mlp(); }, small_buckets());
+  expect_as_one_process(
+      {.ranks = 1}, [] { return Mlp(); }, small_buckets());
 }
 TEST(DataParallel, SharedFrozenAndOddParameters) {
-  expect_as_one_process({}, [] { return Odd(); }, small_buckets(0.0001));
+  expect_as_one_process(
+      {}, [] { return Odd(); }, small_buckets(0.0001));
   expect_as_one_process({.make_optimizer = adam}, [] { return Odd(); }, {});
 }
 TEST(DataParallel, SeveralDtypes) {
-  expect_as_one_process({}, [] { return Mixed(); }, small_buckets());
+  expect_as_one_process(
+      {}, [] { return Mixed(); }, small_buckets());
 }
 TEST(DataParallel, SparseAndDenseEmbeddings) {
   expect_as_one_process({.make_optimizer = plain_sgd}, [] { return Words(false); }, {});
@@ -210,23 +215,33 @@ TEST(DataParallel, UnusedParameters) {
   for (const bool skip : {false, true}) {
     auto options = small_buckets(0.0001).find_unused_parameters(true);
     if (skip) options.skip_all_reduce_unused_params(false);
-    expect_as_one_process({.steps = 6}, [] { return Branches(); }, options);
-    expect_as_one_process({.ranks = 3, .steps = 6}, [] { return Branches(); }, options);
+    expect_as_one_process(
+        {.steps = 6}, [] { return Branches(); }, options);
+    expect_as_one_process(
+        {.ranks = 3, .steps = 6}, [] { return Branches(); }, options);
   }
 }
 TEST(DataParallel, AccumulatesBeforeItReduces) {
-  expect_as_one_process({.accumulated = 3}, [] { return Mlp(); }, small_buckets());
-  expect_as_one_process({.accumulated = 2, .set_to_none = false}, [] { return Mlp(); }, small_buckets());
-  expect_as_one_process({.accumulated = 2}, [] { return Branches(); }, small_buckets().find_unused_parameters(true));
+  expect_as_one_process(
+      {.accumulated = 3}, [] { return Mlp(); }, small_buckets());
+  expect_as_one_process(
+      {.accumulated = 2, .set_to_none = false}, [] { return Mlp(); }, small_buckets());
+  expect_as_one_process(
+      {.accumulated = 2}, [] { return Branches(); }, small_buckets().find_unused_parameters(true));
 }
 TEST(DataParallel, GradientsApartFromBuckets) {
-  expect_as_one_process({.set_to_none = false}, [] { return Mlp(); }, small_buckets().gradient_as_bucket_view(false));
-  expect_as_one_process({.set_to_none = true}, [] { return Mlp(); }, small_buckets().gradient_as_bucket_view(false));
-  expect_as_one_process({.set_to_none = false}, [] { return Mlp(); }, small_buckets());
+  expect_as_one_process(
+      {.set_to_none = false}, [] { return Mlp(); }, small_buckets().gradient_as_bucket_view(false));
+  expect_as_one_process(
+      {.set_to_none = true}, [] { return Mlp(); }, small_buckets().gradient_as_bucket_view(false));
+  expect_as_one_process(
+      {.set_to_none = false}, [] { return Mlp(); }, small_buckets());
 }
 TEST(DataParallel, StaticGraph) {
-  expect_as_one_process({}, [] { return Mlp(); }, small_buckets().static_graph(true));
-  expect_as_one_process({.ranks = 3}, [] { return Odd(); }, small_buckets().static_graph(true));
+  expect_as_one_process(
+      {}, [] { return Mlp(); }, small_buckets().static_graph(true));
+  expect_as_one_process(
+      {.ranks = 3}, [] { return Odd(); }, small_buckets().static_graph(true));
 }
 
 // --- memory, order, overlap ---
@@ -323,7 +338,8 @@ TEST(DataParallel, BucketsTakeTheOrderOfArrival) {
     EXPECT_EQ((std::set<size_t>{now[0][0], now[1][0]}), (std::set<size_t>{0, 1}));
     EXPECT_EQ(ddp->get_ddp_logging_data().ints_map["has_rebuilt_buckets"], 1);
   });
-  expect_as_one_process({}, [] { return Reordered(); }, small_buckets(0.00001));
+  expect_as_one_process(
+      {}, [] { return Reordered(); }, small_buckets(0.00001));
 }
 
 TEST(DataParallel, BucketsAreFilledFromTheEnd) {
@@ -408,7 +424,8 @@ TEST(DataParallel, StatesWithAndWithoutPrefix) {
     const auto plain = ddp->state_dict(), prefixed = with->state_dict();
     EXPECT_EQ(plain.keys(), model->state_dict().keys());
     EXPECT_EQ(prefixed.keys()[0], "module.a.weight");
-    for (const std::string& name : model->state_dict().versions.keys()) EXPECT_TRUE(plain.versions.contains(name)) << name;
+    for (const std::string& name : model->state_dict().versions.keys())
+      EXPECT_TRUE(plain.versions.contains(name)) << name;
     ddp->load_state_dict(prefixed);
     expect_equal(model->a->weight, with->module->a->weight, 0, "loaded");
     fill(*model, 3);
@@ -453,13 +470,13 @@ TEST(DataParallel, SkipsBucketsThatNobodyUses) {
   testing::run_group(2, [](int rank, const Group& group) {
     Branches model;
     Events events;
-    DistributedDataParallel ddp(model, small_buckets(0.00001)
-                                           .process_group(group)
-                                           .find_unused_parameters(true)
-                                           .skip_all_reduce_unused_params(true));
+    DistributedDataParallel ddp(
+        model,
+        small_buckets(0.00001).process_group(group).find_unused_parameters(true).skip_all_reduce_unused_params(true));
     ddp->register_comm_hook(std::make_unique<RecordingHook>(&events, group));
     ddp(at::full({2, 6}, 1.0f + static_cast<float>(rank))).sum().backward();
-    EXPECT_EQ(std::count_if(events.list.begin(), events.list.end(), [](const std::string& e) { return e[0] == 's'; }), 4);
+    EXPECT_EQ(std::count_if(events.list.begin(), events.list.end(), [](const std::string& e) { return e[0] == 's'; }),
+              4);
     EXPECT_TRUE(model->left->weight.grad().defined());
     EXPECT_FALSE(model->right->weight.grad().defined());
   });
@@ -534,10 +551,14 @@ struct CheckpointedImpl : torch::nn::Module {
 TORCH_MODULE(Checkpointed);
 
 TEST(DataParallel, Checkpoints) {
-  expect_as_one_process({}, [] { return Checkpointed(false, 2); }, small_buckets(0.0001));
-  expect_as_one_process({}, [] { return Checkpointed(true, 1); }, small_buckets(0.0001));
-  expect_as_one_process({}, [] { return Checkpointed(true, 1); }, small_buckets(0.0001).static_graph(true));
-  expect_as_one_process({}, [] { return Checkpointed(true, 3); }, small_buckets(0.0001).static_graph(true));
+  expect_as_one_process(
+      {}, [] { return Checkpointed(false, 2); }, small_buckets(0.0001));
+  expect_as_one_process(
+      {}, [] { return Checkpointed(true, 1); }, small_buckets(0.0001));
+  expect_as_one_process(
+      {}, [] { return Checkpointed(true, 1); }, small_buckets(0.0001).static_graph(true));
+  expect_as_one_process(
+      {}, [] { return Checkpointed(true, 3); }, small_buckets(0.0001).static_graph(true));
 }
 
 TEST(DataParallel, ReentrantCheckpointsOfSharedParametersNeedAStaticGraph) {

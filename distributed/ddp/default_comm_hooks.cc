@@ -75,8 +75,8 @@ FuturePtr NoopCommHook::runHook(GradBucket& bucket) {
 
 CompressWrapperCommHook::CompressWrapperCommHook(c10::ScalarType dtype, std::unique_ptr<CommHookInterface> hook)
     : dtype_(dtype), hook_(std::move(hook)) {
-  TORCH_CHECK(dtype == c10::kHalf || dtype == c10::kBFloat16, "CompressWrapperCommHook: expected Half or BFloat16, got ",
-              dtype);
+  TORCH_CHECK(dtype == c10::kHalf || dtype == c10::kBFloat16,
+              "CompressWrapperCommHook: expected Half or BFloat16, got ", dtype);
   TORCH_CHECK(hook_ != nullptr, "CompressWrapperCommHook: expected a hook");
 }
 

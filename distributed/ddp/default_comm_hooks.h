@@ -58,6 +58,7 @@ class CompressWrapperCommHook : public CommHookInterface {
   /// `dtype`: kHalf or kBFloat16.
   CompressWrapperCommHook(c10::ScalarType dtype, std::unique_ptr<CommHookInterface> hook);
   c10::intrusive_ptr<c10::ivalue::Future> runHook(GradBucket& bucket) override;
+  void finishRounds() override { hook_->finishRounds(); }
   at::Tensor parseHookResult(const c10::IValue& result) override { return detail::parseCppCommHookResult(result); }
 
  private:

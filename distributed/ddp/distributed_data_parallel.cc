@@ -36,7 +36,9 @@ StateDict renamed(const StateDict& state, const std::string& from, const std::st
   StateDict result(renamed<OrderedDict<std::string, Tensor>>(state, from, to));
   result.extra_state = renamed(state.extra_state, from, to);
   // A module's name has no dot behind it.
-  const auto without_dot = [](const std::string& name) { return name.empty() ? name : name.substr(0, name.size() - 1); };
+  const auto without_dot = [](const std::string& name) {
+    return name.empty() ? name : name.substr(0, name.size() - 1);
+  };
   for (const auto& item : state.versions) {
     std::string name = item.key();
     if (name == without_dot(from)) {
@@ -79,7 +81,8 @@ void DistributedDataParallelBase::wrap(const std::shared_ptr<Module>& module) {
   std::vector<std::string> names;
   std::vector<bool> expect_sparse;
   for (const auto& item : module->named_parameters()) {
-    if (!item.value().requires_grad() || std::find(ignored.begin(), ignored.end(), item.key()) != ignored.end()) continue;
+    if (!item.value().requires_grad() || std::find(ignored.begin(), ignored.end(), item.key()) != ignored.end())
+      continue;
     params_.push_back(item.value());
     names.push_back(item.key());
     expect_sparse.push_back(sparse.count(item.value().unsafeGetTensorImpl()) != 0);
@@ -87,8 +90,9 @@ void DistributedDataParallelBase::wrap(const std::shared_ptr<Module>& module) {
   for (const auto& item : module->named_buffers()) {
     if (std::find(ignored.begin(), ignored.end(), item.key()) == ignored.end()) buffers_.push_back(item.value());
   }
-  TORCH_CHECK(!params_.empty(),
-              "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient.");
+  TORCH_CHECK(
+      !params_.empty(),
+      "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient.");
   if (options_.init_sync()) {
     c10d::verify_params_across_processes(process_group(), params_, {}, names);
     sync_module_states();
@@ -122,7 +126,8 @@ void DistributedDataParallelBase::name_states() {
     });
   }
   register_load_state_dict_pre_hook([](Module&, StateDict& state, const std::string& prefix, bool,
-                                       std::vector<std::string>&, std::vector<std::string>&, std::vector<std::string>&) {
+                                       std::vector<std::string>&, std::vector<std::string>&,
+                                       std::vector<std::string>&) {
     const std::string inner = prefix + std::string(kPrefix);
     for (const auto& item : state) {
       if (item.key().compare(0, inner.size(), inner) == 0) return;
@@ -191,7 +196,8 @@ void DistributedDataParallelBase::after_forward(const std::vector<Tensor>& outpu
 }
 
 bool DistributedDataParallelBase::is_another_syncing(bool mine) {
-  std::vector<Tensor> any{at::full({1}, static_cast<int64_t>(mine), at::TensorOptions().dtype(at::kLong).device(join_device()))};
+  std::vector<Tensor> any{
+      at::full({1}, static_cast<int64_t>(mine), at::TensorOptions().dtype(at::kLong).device(join_device()))};
   process_group()->allreduce(any)->wait();
   return any[0].item<int64_t>() > 0;
 }

@@ -36,15 +36,16 @@ struct DistributedDataParallelOptions {
   TORCH_ARG(bool, init_sync) = true;
   /// The size of buckets in MiB (the first has 1 MiB, or this, where it is less).
   TORCH_ARG(double, bucket_cap_mb) = 25;
-  /// Whether a forward pass may leave parameters out: their gradients count as zeros, and a parameter that no rank used keeps
-  /// the gradient it had. Costs a walk over the graph, and buckets keep their first order.
+  /// Whether a forward pass may leave parameters out: their gradients count as zeros, and a parameter that no rank used
+  /// keeps the gradient it had. Costs a walk over the graph, and buckets keep their first order.
   TORCH_ARG(bool, find_unused_parameters) = false;
   /// Whether gradients are parts of buckets. False: copies, which take as much memory again.
   TORCH_ARG(bool, gradient_as_bucket_view) = true;
-  /// Whether all iterations use the same parameters as often as the first: allows unused parameters at no cost after it,
-  /// and parts of the model that re-entrant checkpoints run several times.
+  /// Whether all iterations use the same parameters as often as the first: allows unused parameters at no cost after
+  /// it, and parts of the model that re-entrant checkpoints run several times.
   TORCH_ARG(bool, static_graph) = false;
-  /// With find_unused_parameters: buckets without a used parameter are not sent. All ranks must leave out the same ones.
+  /// With find_unused_parameters: buckets without a used parameter are not sent. All ranks must leave out the same
+  /// ones.
   TORCH_ARG(bool, skip_all_reduce_unused_params) = false;
   /// Whether state_dict() has "module." before the names, as Python's. Both forms are loaded.
   TORCH_ARG(bool, state_dict_prefix) = false;
@@ -55,8 +56,8 @@ struct DistributedDataParallelOptions {
 /// What DistributedDataParallel does for modules of any type.
 class DistributedDataParallelBase : public Module, public torch::distributed::algorithms::Joinable {
  public:
-  /// While it lives, backward passes accumulate into grad() of this rank only. Of what follows a forward pass the mode at that
-  /// pass counts.
+  /// While it lives, backward passes accumulate into grad() of this rank only. Of what follows a forward pass the mode
+  /// at that pass counts.
   class NoSync {
    public:
     explicit NoSync(DistributedDataParallelBase& ddp) : ddp_(&ddp), before_(ddp.requires_sync_) {
@@ -112,7 +113,7 @@ class DistributedDataParallelBase : public Module, public torch::distributed::al
   std::vector<at::Tensor> params_, buffers_;
   std::shared_ptr<c10d::Reducer> reducer_;
   std::shared_ptr<c10d::Logger> logger_;
-  bool requires_sync_ = true;         // gradients are reduced
+  bool requires_sync_ = true;          // gradients are reduced
   bool requires_forward_sync_ = true;  // buffers are, since the last gradients were
 };
 
@@ -147,8 +148,8 @@ class DistributedDataParallelImpl : public DistributedDataParallelBase {
   const std::shared_ptr<M> module;
 };
 
-/// Data-parallel training: every rank has the whole module and computes on its own part of the batch; gradients are averaged
-/// over the ranks while backward computes the next ones.
+/// Data-parallel training: every rank has the whole module and computes on its own part of the batch; gradients are
+/// averaged over the ranks while backward computes the next ones.
 ///
 ///   auto net = Net();
 ///   torch::nn::parallel::DistributedDataParallel ddp(net, {group});
@@ -161,17 +162,17 @@ class DistributedDataParallelImpl : public DistributedDataParallelBase {
 ///   { auto only_here = ddp->no_sync(); loss(ddp(x)).backward(); }   // accumulates without communication
 ///
 /// All ranks construct it, with the same module (else all throw and say which parameter of which rank differs), and all
-/// call forward and backward equally often (or see Join). Parameters and buffers are rank 0's from then on. Parameters must
-/// not be replaced afterwards, and dtypes, devices and requires_grad not changed. Each gradient is divided by the number of
-/// ranks, then they are added: with a loss that is a mean over its part, that is the gradient of the mean over all parts of
-/// equal size.
+/// call forward and backward equally often (or see Join). Parameters and buffers are rank 0's from then on. Parameters
+/// must not be replaced afterwards, and dtypes, devices and requires_grad not changed. Each gradient is divided by the
+/// number of ranks, then they are added: with a loss that is a mean over its part, that is the gradient of the mean
+/// over all parts of equal size.
 ///
 /// forward() finds outputs in tensors, tuples, pairs, vectors, maps and optionals of them, and in classes with
 /// for_each_tensor (nn/module/module_call.h).
 ///
-/// When a rank dies, stalls or disagrees, backward (or forward) of all others throws within the group's timeout; the text
-/// says which parameters were being reduced and which rank was waited for. A forward pass after a backward pass that did not
-/// bring all gradients throws and names the parameters.
+/// When a rank dies, stalls or disagrees, backward (or forward) of all others throws within the group's timeout; the
+/// text says which parameters were being reduced and which rank was waited for. A forward pass after a backward pass
+/// that did not bring all gradients throws and names the parameters.
 template <typename M>
 class DistributedDataParallel : public ModuleHolder<DistributedDataParallelImpl<M>> {
  public:

@@ -61,7 +61,8 @@ void Join::finish() {
       TORCH_CHECK(false, "Detected at least one rank that exhausted inputs. Throwing across all ranks.");
     }
     if (iteration == kIterationsToWarn) {
-      TORCH_WARN("Join: a rank has had no data for ", kIterationsToWarn, " iterations of the others: inputs are very uneven");
+      TORCH_WARN("Join: a rank has had no data for ", kIterationsToWarn,
+                 " iterations of the others: inputs are very uneven");
     }
     for (const auto& hook : hooks_) hook->main_hook();
     is_last_joiner = false;

@@ -15,8 +15,8 @@ namespace torch::distributed::algorithms {
 
 /// What joinables are told.
 struct JoinOptions {
-  /// Whether gradients of the iterations after the first rank has joined are divided by the number of all ranks, and not by
-  /// the number of those that still have data.
+  /// Whether gradients of the iterations after the first rank has joined are divided by the number of all ranks, and
+  /// not by the number of those that still have data.
   bool divide_by_initial_world_size = true;
   /// False: Join does nothing.
   bool enable = true;
@@ -36,8 +36,8 @@ class JoinHook {
 
 class Join;
 
-/// An object that communicates in each iteration. It calls Join::notify_join_context(*this) once an iteration, before its
-/// first collective.
+/// An object that communicates in each iteration. It calls Join::notify_join_context(*this) once an iteration, before
+/// its first collective.
 class Joinable {
  public:
   Joinable() = default;
@@ -67,9 +67,10 @@ class Joinable {
 ///     for (const auto& batch : loader) { ... }     // any number of batches
 ///   }                                               // here for the others; then all have the same model
 ///
-/// All joinables are of one process group, which the first one's iterations are counted by. The destructor waits for the
-/// other ranks, and throws their errors; it does nothing where it is reached by an exception (the others' collectives then
-/// end by their deadline, or when this rank's group goes away). finish() does the same at a place of one's choice.
+/// All joinables are of one process group, which the first one's iterations are counted by. The destructor waits for
+/// the other ranks, and throws their errors; it does nothing where it is reached by an exception (the others'
+/// collectives then end by their deadline, or when this rank's group goes away). finish() does the same at a place of
+/// one's choice.
 class Join {
  public:
   explicit Join(std::vector<Joinable*> joinables, JoinOptions options = {});
@@ -79,8 +80,9 @@ class Join {
 
   void finish();
 
-  /// Says that this rank goes through another iteration; only the first joinable's call does something. Returns the work whose
-  /// result is the number of ranks that do, or null. Throws on all ranks where one has no more data and that was asked for.
+  /// Says that this rank goes through another iteration; only the first joinable's call does something. Returns the
+  /// work whose result is the number of ranks that do, or null. Throws on all ranks where one has no more data and that
+  /// was asked for.
   static c10::intrusive_ptr<c10d::Work> notify_join_context(Joinable& joinable);
 
  private:

@@ -24,9 +24,9 @@ using c10::DDPLoggingData;
 
 namespace c10d {
 
-/// Collects what a Reducer does. Times are in nanoseconds: "forward_compute_time", "backward_compute_time" (from the end of
-/// forward to the end of the last reduction) and "backward_comm_time" (from the start of the first bucket's reduction to the
-/// end of the last one's) of the last iteration, and their means over all as "avg_...".
+/// Collects what a Reducer does. Times are in nanoseconds: "forward_compute_time", "backward_compute_time" (from the
+/// end of forward to the end of the last reduction) and "backward_comm_time" (from the start of the first bucket's
+/// reduction to the end of the last one's) of the last iteration, and their means over all as "avg_...".
 class Logger {
  public:
   explicit Logger(std::shared_ptr<Reducer> reducer);

@@ -115,7 +115,8 @@ void Reducer::initialize_buckets(std::vector<std::vector<size_t>> bucket_indices
       ++placed;
       TORCH_CHECK(params_[i].scalar_type() == params_[indices[0]].scalar_type() &&
                       params_[i].device() == params_[indices[0]].device(),
-                  "Reducer: ", name(i), " and ", name(indices[0]), " are in one bucket, but of different dtypes or devices");
+                  "Reducer: ", name(i), " and ", name(indices[0]),
+                  " are in one bucket, but of different dtypes or devices");
       TORCH_CHECK(!expect_sparse_[i] || indices.size() == 1, "Reducer: ", name(i),
                   " has sparse gradients and must be alone in its bucket");
     }
@@ -137,7 +138,8 @@ void Reducer::initialize_buckets(std::vector<std::vector<size_t>> bucket_indices
       total += bucket.lengths.back();
     }
     if (!bucket.is_sparse) {
-      const auto options = at::TensorOptions().dtype(params_[indices[0]].scalar_type()).device(params_[indices[0]].device());
+      const auto options =
+          at::TensorOptions().dtype(params_[indices[0]].scalar_type()).device(params_[indices[0]].device());
       bucket.buffer = at::empty({static_cast<int64_t>(total)}, options);
       bucket.views = GradBucket(0, 1, bucket.buffer, bucket.offsets, bucket.lengths, {},
                                 [&] {
@@ -148,7 +150,8 @@ void Reducer::initialize_buckets(std::vector<std::vector<size_t>> bucket_indices
                          .getGradients();
       // What parameters get for a gradient is a tensor like others, which may be detached in place.
       for (Tensor& view : bucket.views) {
-        view = at::empty({0}, options).set_(bucket.buffer.storage(), view.storage_offset(), view.sizes(), view.strides());
+        view =
+            at::empty({0}, options).set_(bucket.buffer.storage(), view.storage_offset(), view.sizes(), view.strides());
       }
     }
     bucket.pending = indices.size();
@@ -228,8 +231,10 @@ void Reducer::search_unused(const std::vector<Tensor>& outputs) {
   while (!todo.empty()) {
     const torch::autograd::Node* const node = todo.back();
     todo.pop_back();
-    if (const auto found = by_accumulator_.find(node); found != by_accumulator_.end()) is_unused_[found->second] = false;
-    for (const auto* edge = node->next_edges_begin(); edge != node->next_edges_end(); ++edge) visit(edge->function.get());
+    if (const auto found = by_accumulator_.find(node); found != by_accumulator_.end())
+      is_unused_[found->second] = false;
+    for (const auto* edge = node->next_edges_begin(); edge != node->next_edges_end(); ++edge)
+      visit(edge->function.get());
   }
   unused_.clear();
   for (size_t i = 0; i < params_.size(); ++i) {
@@ -246,7 +251,8 @@ void Reducer::set_forward_pass_work_handle(c10::intrusive_ptr<Work> forward_pass
 
 void Reducer::set_static_graph() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  TORCH_CHECK(iterations_ == 0 && !requires_finalize_, "set_static_graph() should be called before training loop starts");
+  TORCH_CHECK(iterations_ == 0 && !requires_finalize_,
+              "set_static_graph() should be called before training loop starts");
   static_graph_ = true;
 }
 
@@ -334,10 +340,10 @@ void Reducer::take_gradient(size_t index) {
   }
   TORCH_CHECK(grad.layout() == c10::kStrided, "DistributedDataParallel: the gradient of ", name(index),
               " is sparse, which was not expected: embeddings say so by their option `sparse`");
-  TORCH_CHECK(grad.sizes() == view.sizes() && grad.scalar_type() == view.scalar_type() && grad.device() == view.device(),
-              "DistributedDataParallel: the gradient of ", name(index), " is ", grad.scalar_type(), " ", grad.sizes(),
-              " on ", grad.device(), ", but the parameter is ", view.scalar_type(), " ", view.sizes(), " on ",
-              view.device());
+  TORCH_CHECK(
+      grad.sizes() == view.sizes() && grad.scalar_type() == view.scalar_type() && grad.device() == view.device(),
+      "DistributedDataParallel: the gradient of ", name(index), " is ", grad.scalar_type(), " ", grad.sizes(), " on ",
+      grad.device(), ", but the parameter is ", view.scalar_type(), " ", view.sizes(), " on ", view.device());
   const bool is_here = is_same_memory(grad, view);
   const bool may_stay = is_dynamic() && is_unused_[index];
   if (may_stay && is_here) kept_[index] = at::clone(grad);
@@ -362,8 +368,9 @@ void Reducer::take_sparse_of(Bucket& bucket, const Tensor& grad, size_t index) {
   if (!grad.defined()) {
     std::vector<int64_t> sizes = param.sizes().vec();
     sizes[0] = 0;
-    bucket.buffer = at::sparse_coo_tensor(at::empty({1, 0}, at::TensorOptions().dtype(at::kLong).device(param.device())),
-                                          at::empty(sizes, param.options().requires_grad(false)), param.sizes());
+    bucket.buffer =
+        at::sparse_coo_tensor(at::empty({1, 0}, at::TensorOptions().dtype(at::kLong).device(param.device())),
+                              at::empty(sizes, param.options().requires_grad(false)), param.sizes());
     return;
   }
   TORCH_CHECK(grad.layout() == c10::kSparse, "DistributedDataParallel: the gradient of ", name(index),
@@ -429,8 +436,8 @@ std::vector<GradBucket> Reducer::get_grad_buckets(bool return_zero_tensors) cons
       const Tensor& param = params_[bucket.variables[0]];
       std::vector<int64_t> sizes = param.sizes().vec();
       sizes[0] = 0;
-      buffer = at::sparse_coo_tensor(at::empty({1, 0}, at::kLong), at::empty(sizes, param.options().requires_grad(false)),
-                                     param.sizes());
+      buffer = at::sparse_coo_tensor(at::empty({1, 0}, at::kLong),
+                                     at::empty(sizes, param.options().requires_grad(false)), param.sizes());
     } else if (return_zero_tensors) {
       buffer = at::zeros_like(buffer);
     }
@@ -471,9 +478,9 @@ bool Reducer::is_unused_everywhere(size_t index) const {
 }
 
 void Reducer::rethrow(const std::exception_ptr& error, const Bucket& bucket, size_t number) const {
-  const std::string what = c10::str("DistributedDataParallel: the gradients of bucket ", number, " of ",
-                                    buckets_.size(), " (", names(bucket.variables), ") were not reduced on rank ",
-                                    group_->getRank(), ": ");
+  const std::string what =
+      c10::str("DistributedDataParallel: the gradients of bucket ", number, " of ", buckets_.size(), " (",
+               names(bucket.variables), ") were not reduced on rank ", group_->getRank(), ": ");
   try {
     std::rethrow_exception(error);
   } catch (const c10::DistBackendError& e) {
@@ -493,11 +500,13 @@ void Reducer::finalize() {
       if (!error) error = std::current_exception();
     }
   };
+  if (comm_hook_ != nullptr) note([&] { comm_hook_->finishRounds(); });
   if (used_work_) note([&] { used_work_->wait(); });
   used_work_ = nullptr;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     Bucket& bucket = buckets_[i];
     note([&] {
+      if (error && !bucket.future->completed()) return;  // what did not end then may never do
       try {
         bucket.future->waitAndThrow();
       } catch (...) {
@@ -531,9 +540,10 @@ void Reducer::give_gradients(Bucket& bucket, const Tensor& reduced) {
     params_[i].mutable_grad() = reduced;
     return;
   }
-  TORCH_CHECK(reduced.defined() && reduced.numel() == bucket.buffer.numel() &&
-                  reduced.scalar_type() == bucket.buffer.scalar_type(),
-              "DistributedDataParallel: the comm hook gave a tensor of other sizes or another dtype than the bucket has");
+  TORCH_CHECK(
+      reduced.defined() && reduced.numel() == bucket.buffer.numel() &&
+          reduced.scalar_type() == bucket.buffer.scalar_type(),
+      "DistributedDataParallel: the comm hook gave a tensor of other sizes or another dtype than the bucket has");
   if (!reduced.is_alias_of(bucket.buffer)) bucket.buffer.copy_(at::view(reduced, {reduced.numel()}));
   for (size_t k = 0; k < bucket.variables.size(); ++k) {
     const size_t i = bucket.variables[k];
@@ -586,10 +596,11 @@ void Reducer::shadow_backward() {
         rethrow(std::current_exception(), bucket, i);
       }
     }
-    if (is_dynamic()) {
-      std::vector<Tensor> map{at::zeros_like(local_used_map_)};
-      group_->allreduce(map)->wait();
-    }
+    c10::intrusive_ptr<Work> used;
+    std::vector<Tensor> map{at::zeros_like(local_used_map_)};
+    if (is_dynamic()) used = group_->allreduce(map);
+    if (comm_hook_ != nullptr) comm_hook_->finishRounds();
+    if (used) used->wait();
     for (size_t i = 0; i < buckets_.size(); ++i) {
       try {
         futures[i]->waitAndThrow();
@@ -615,7 +626,8 @@ bool Reducer::rebuild_buckets() {
     expect_sparse.push_back(expect_sparse_[i]);
     order.push_back(static_cast<int64_t>(i));
   }
-  const std::vector<size_t> limits{static_cast<size_t>(first_bucket_bytes_cap_), static_cast<size_t>(bucket_bytes_cap_)};
+  const std::vector<size_t> limits{static_cast<size_t>(first_bucket_bytes_cap_),
+                                   static_cast<size_t>(bucket_bytes_cap_)};
   const auto mine = std::get<0>(compute_bucket_assignment_by_size(params, limits, expect_sparse, order));
   // Rank 0's: the number of buckets, their sizes, the parameters.
   const auto n = static_cast<int64_t>(params_.size());
@@ -691,10 +703,11 @@ void Reducer::throw_marked_twice(size_t index) {
   const std::string text = c10::str(
       "Expected to mark a variable ready only once. Parameter at index ", index, " with name ", name(index),
       " has been marked as ready twice on rank ", group_->getRank(),
-      static_graph_ ? ": it got more gradients than in the first iteration, but the graph was said to be static."
-                    : ". Its gradient was complete before: either one forward pass is followed by several backward passes "
-                      "through it, or a part of the model runs several times, as re-entrant checkpoints of shared "
-                      "parameters do; the latter works with static_graph, and with checkpoints that are not re-entrant.");
+      static_graph_
+          ? ": it got more gradients than in the first iteration, but the graph was said to be static."
+          : ". Its gradient was complete before: either one forward pass is followed by several backward passes "
+            "through it, or a part of the model runs several times, as re-entrant checkpoints of shared "
+            "parameters do; the latter works with static_graph, and with checkpoints that are not re-entrant.");
   note_error(text);
   TORCH_CHECK(false, text);
 }
@@ -709,7 +722,8 @@ void Reducer::throw_unfinished() {
       "receive grad for rank ",
       group_->getRank(), ": ", missing.empty() ? "none" : names(missing),
       ". They took no part in the loss, or backward failed. Where a forward pass does not use all parameters, "
-      "find_unused_parameters=true lets it; all outputs of forward must be part of the loss then. After a backward pass "
+      "find_unused_parameters=true lets it; all outputs of forward must be part of the loss then. After a backward "
+      "pass "
       "that failed, reset_state() forgets it.");
   note_error(text);
   TORCH_CHECK(false, text);

@@ -27,9 +27,10 @@ namespace c10d {
 
 class Logger;
 
-/// Watches the gradients of parameters. Gradients go into buckets; when all of a bucket are there and all buckets before
-/// it have been started, its reduction is started, and at the end of the backward pass all are waited for: then each
-/// parameter's grad() is the mean over the ranks. DistributedDataParallel is what programs use; the order of its calls:
+/// Watches the gradients of parameters. Gradients go into buckets; when all of a bucket are there and all buckets
+/// before it have been started, its reduction is started, and at the end of the backward pass all are waited for: then
+/// each parameter's grad() is the mean over the ranks. DistributedDataParallel is what programs use; the order of its
+/// calls:
 ///
 ///   reducer.prepare_for_forward();
 ///   reducer.rebuild_buckets();                        // does something once
@@ -37,19 +38,19 @@ class Logger;
 ///   reducer.prepare_for_backward({out});              // not called: this pass only accumulates
 ///   loss(out).backward();
 ///
-/// All ranks do the same. Errors name parameters by `param_names`. After an error of a reduction backward throws it, with
-/// the names of the bucket's parameters.
+/// All ranks do the same. Errors name parameters by `param_names`. After an error of a reduction backward throws it,
+/// with the names of the bucket's parameters.
 ///
-/// Gradients come from backward passes that accumulate into grad(): torch::autograd::grad() does not take part. Graphs of
-/// gradients (create_graph) are not kept. A graph that runs a part again inside of backward (re-entrant checkpoints) works;
-/// where that runs a parameter's gradient more than once, only with a static graph.
+/// Gradients come from backward passes that accumulate into grad(): torch::autograd::grad() does not take part. Graphs
+/// of gradients (create_graph) are not kept. A graph that runs a part again inside of backward (re-entrant checkpoints)
+/// works; where that runs a parameter's gradient more than once, only with a static graph.
 class Reducer {
  public:
-  /// `bucket_indices`: the parameters' numbers by bucket, each once. `bucket_bytes_cap` and `first_bucket_bytes_cap` are
-  /// for rebuild_buckets(). `find_unused_parameters`: parameters that the graph of the outputs does not reach count as
-  /// ready. `gradient_as_bucket_view`: grad() becomes a part of its bucket, else the bucket is copied to it.
-  /// `skip_all_reduce_unused_params`: a bucket that has no used parameter is not reduced; all ranks must then not use the
-  /// same parameters. `use_python_reducer` must be false.
+  /// `bucket_indices`: the parameters' numbers by bucket, each once. `bucket_bytes_cap` and `first_bucket_bytes_cap`
+  /// are for rebuild_buckets(). `find_unused_parameters`: parameters that the graph of the outputs does not reach count
+  /// as ready. `gradient_as_bucket_view`: grad() becomes a part of its bucket, else the bucket is copied to it.
+  /// `skip_all_reduce_unused_params`: a bucket that has no used parameter is not reduced; all ranks must then not use
+  /// the same parameters. `use_python_reducer` must be false.
   explicit Reducer(std::vector<at::Tensor> params, std::vector<std::vector<size_t>> bucket_indices,
                    c10::intrusive_ptr<ProcessGroup> process_group, std::vector<bool> expect_sparse_gradients,
                    int64_t bucket_bytes_cap, bool find_unused_parameters, bool gradient_as_bucket_view,
@@ -63,7 +64,8 @@ class Reducer {
   void initialize_buckets(std::vector<std::vector<size_t>> bucket_indices);
   void prepare_for_forward();
   /// The next backward pass is reduced. Throws where the last one has not been reduced to its end, and names the
-  /// parameters whose gradients did not come. `outputs` are looked at with find_unused_parameters, and for a static graph.
+  /// parameters whose gradients did not come. `outputs` are looked at with find_unused_parameters, and for a static
+  /// graph.
   void prepare_for_backward(const std::vector<at::Tensor>& outputs);
   /// The gradient of parameter `index` is there. Called by the parameters' nodes.
   void autograd_hook(size_t index);
@@ -73,7 +75,8 @@ class Reducer {
   bool should_rebuild_buckets() const { return (static_graph_ || !find_unused_parameters_) && !has_rebuilt_bucket_; }
   /// For a rank without a backward pass of its own, which then rebuilds as the others do.
   void push_rebuilt_params_for_all_indices();
-  /// Does the collectives of a backward pass with zeros for gradients, for a rank that has no data (Join). grad() stays.
+  /// Does the collectives of a backward pass with zeros for gradients, for a rank that has no data (Join). grad()
+  /// stays.
   void shadow_backward();
 
   /// Once, before the first reduction.
@@ -93,12 +96,12 @@ class Reducer {
   /// before that one only.
   void set_static_graph();
   bool ddp_graph_static() const { return static_graph_; }
-  /// Reduces all gradients of the first iteration of a static graph. Runs by itself at the end of the backward pass through
-  /// the outputs that prepare_for_backward() was given.
+  /// Reduces all gradients of the first iteration of a static graph. Runs by itself at the end of the backward pass
+  /// through the outputs that prepare_for_backward() was given.
   void delay_all_reduce();
 
-  /// What tells how many ranks have data in this iteration: a work whose result is their number (a tensor of one element).
-  /// With `use_static_world_size` gradients are divided by the size of the group all the same.
+  /// What tells how many ranks have data in this iteration: a work whose result is their number (a tensor of one
+  /// element). With `use_static_world_size` gradients are divided by the size of the group all the same.
   void set_forward_pass_work_handle(c10::intrusive_ptr<Work> forward_pass_work_handle, bool use_static_world_size);
   /// 1 for each parameter that had a gradient on this rank since the last reduction; int32.
   at::Tensor get_local_used_map_on_device() const { return local_used_map_; }
