@@ -600,14 +600,22 @@ void Reducer::shadow_backward() {
     std::vector<Tensor> map{at::zeros_like(local_used_map_)};
     if (is_dynamic()) used = group_->allreduce(map);
     if (comm_hook_ != nullptr) comm_hook_->finishRounds();
-    if (used) used->wait();
+    if (used) {
+      used->wait();
+      used_map_ = map[0];
+    }
     for (size_t i = 0; i < buckets_.size(); ++i) {
       try {
         futures[i]->waitAndThrow();
       } catch (...) {
         rethrow(std::current_exception(), buckets_[i], i);
       }
+      const c10::IValue result = futures[i]->value();
+      if (optimizer_in_backward_) continue;
+      give_gradients(buckets_[i], comm_hook_ != nullptr ? comm_hook_->parseHookResult(result)
+                                                        : detail::parseCppCommHookResult(result));
     }
+    if (is_dynamic()) used_map_ = Tensor();
   }
   push_rebuilt_params_for_all_indices();
 }
