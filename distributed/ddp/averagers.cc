@@ -16,7 +16,8 @@ namespace {
 using at::Tensor;
 
 void check(const char* name, int64_t period, int64_t warmup_steps) {
-  TORCH_CHECK_VALUE(warmup_steps >= 0, name, ": Arg ``warmup_steps`` must be a non-negative number, but is ", warmup_steps);
+  TORCH_CHECK_VALUE(warmup_steps >= 0, name, ": Arg ``warmup_steps`` must be a non-negative number, but is ",
+                    warmup_steps);
   TORCH_CHECK_VALUE(period >= 1, name, ": Arg ``period`` must be a positive value, but is ", period);
 }
 
@@ -55,7 +56,8 @@ PeriodicModelAverager::PeriodicModelAverager(int64_t period, int64_t warmup_step
   check("PeriodicModelAverager", period, warmup_steps);
   TORCH_CHECK(group_, "PeriodicModelAverager: expected a process group");
   if (period == 1) {
-    TORCH_WARN("PeriodicModelAverager: with a period of 1 gradients could be averaged as well, by DistributedDataParallel");
+    TORCH_WARN(
+        "PeriodicModelAverager: with a period of 1 gradients could be averaged as well, by DistributedDataParallel");
   }
 }
 
@@ -94,7 +96,8 @@ void HierarchicalModelAverager::average_parameters(const std::vector<Tensor>& pa
 PostLocalSGDOptimizer::PostLocalSGDOptimizer(std::shared_ptr<torch::optim::Optimizer> optim,
                                              std::shared_ptr<ModelAverager> averager)
     : optim_(std::move(optim)), averager_(std::move(averager)) {
-  TORCH_CHECK(optim_ != nullptr && averager_ != nullptr, "PostLocalSGDOptimizer: expected an optimizer and an averager");
+  TORCH_CHECK(optim_ != nullptr && averager_ != nullptr,
+              "PostLocalSGDOptimizer: expected an optimizer and an averager");
 }
 
 Tensor PostLocalSGDOptimizer::step(torch::optim::Optimizer::LossClosure closure) {

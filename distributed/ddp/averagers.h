@@ -13,8 +13,8 @@
 
 namespace torch::distributed::algorithms {
 
-/// The parameters that have a gradient become their means over the group's ranks, in place. All ranks must have gradients for
-/// the same ones.
+/// The parameters that have a gradient become their means over the group's ranks, in place. All ranks must have
+/// gradients for the same ones.
 void average_parameters(const std::vector<at::Tensor>& params,
                         const c10::intrusive_ptr<c10d::ProcessGroup>& process_group);
 
@@ -30,8 +30,8 @@ class ModelAverager {
   int64_t step = 0;
 };
 
-/// Averages in step `warmup_steps` (from 0 on) and then every `period` steps. Before that nothing happens: gradients are
-/// averaged meanwhile (PostLocalSGDCommHook).
+/// Averages in step `warmup_steps` (from 0 on) and then every `period` steps. Before that nothing happens: gradients
+/// are averaged meanwhile (PostLocalSGDCommHook).
 class PeriodicModelAverager : public ModelAverager {
  public:
   PeriodicModelAverager(int64_t period, int64_t warmup_steps, c10::intrusive_ptr<c10d::ProcessGroup> process_group);
@@ -43,8 +43,8 @@ class PeriodicModelAverager : public ModelAverager {
   const c10::intrusive_ptr<c10d::ProcessGroup> group_;
 };
 
-/// Averages with several groups, each every so many steps: with small ones often, with large ones seldom. Of those whose period
-/// a step is a multiple of, counted from `warmup_steps` on, the one with the longest is taken.
+/// Averages with several groups, each every so many steps: with small ones often, with large ones seldom. Of those
+/// whose period a step is a multiple of, counted from `warmup_steps` on, the one with the longest is taken.
 ///
 ///   HierarchicalModelAverager averager({{2, of_this_machine}, {8, of_all}}, 100);
 class HierarchicalModelAverager : public ModelAverager {

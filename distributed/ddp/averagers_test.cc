@@ -88,7 +88,9 @@ TEST(Averagers, PostLocalSGD) {
       fill(*twins.back(), 1);
       theirs.emplace_back(twins.back()->parameters(), torch::optim::SGDOptions(0.1));
     }
-    const auto loss = [](const Tensor& y, int step, int r) { return at::mse_loss(y, numbers({3, 2}, 50 + step + 9 * r)); };
+    const auto loss = [](const Tensor& y, int step, int r) {
+      return at::mse_loss(y, numbers({3, 2}, 50 + step + 9 * r));
+    };
     for (int step = 0; step < 9; ++step) {
       optimizer.zero_grad();
       loss(ddp(numbers({3, 4}, step + 20 * rank)), step, rank).backward();

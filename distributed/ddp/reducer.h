@@ -75,8 +75,8 @@ class Reducer {
   bool should_rebuild_buckets() const { return (static_graph_ || !find_unused_parameters_) && !has_rebuilt_bucket_; }
   /// For a rank without a backward pass of its own, which then rebuilds as the others do.
   void push_rebuilt_params_for_all_indices();
-  /// Does the collectives of a backward pass with zeros for gradients, for a rank that has no data (Join); grad() then is
-  /// what the other ranks have.
+  /// Does the collectives of a backward pass with zeros for gradients, for a rank that has no data (Join); grad() then
+  /// is what the other ranks have.
   void shadow_backward();
 
   /// Once, before the first reduction.

@@ -112,9 +112,8 @@ struct SyncNormalize : autograd::Function<SyncNormalize> {
     const auto group = context->saved_data["group"].toCapsule();
     static_cast<c10d::ProcessGroup&>(*group).allreduce(sums)->wait();
     sums[0].div_(context->saved_data["count"].toDouble());
-    Tensor of_input =
-        at::sub(at::sub(grad, along(at::narrow(sums[0], 0, 0, channels), x)),
-                at::mul(normal, along(at::narrow(sums[0], 0, channels, channels), x)));
+    Tensor of_input = at::sub(at::sub(grad, along(at::narrow(sums[0], 0, 0, channels), x)),
+                              at::mul(normal, along(at::narrow(sums[0], 0, channels, channels), x)));
     const Tensor factor = weight.defined() ? at::mul(inverse, wide(weight)) : inverse;
     of_input = at::to(at::mul(of_input, along(factor, x)), input.scalar_type());
     const bool has_bias = context->saved_data["bias"].toBool();
@@ -137,8 +136,10 @@ at::Tensor functional::sync_batch_norm(const Tensor& input, const Tensor& weight
   TORCH_CHECK(process_group, "sync_batch_norm: expected a process group");
   TORCH_CHECK_VALUE(input.dim() >= 2, "expected at least 2D input (got ", input.dim(), "D input)");
   for (const Tensor* const t : {&weight, &bias, &running_mean, &running_var}) {
-    TORCH_CHECK_VALUE(!t->defined() || t->numel() == input.size(1), "sync_batch_norm: weight, bias and running statistics must "
-                "have an element for each of the ", input.size(1), " channels, but one has ", t->numel());
+    TORCH_CHECK_VALUE(!t->defined() || t->numel() == input.size(1),
+                      "sync_batch_norm: weight, bias and running statistics must "
+                      "have an element for each of the ",
+                      input.size(1), " channels, but one has ", t->numel());
   }
   return SyncNormalize::apply(input, weight, bias, running_mean, running_var, eps, momentum, process_group);
 }

@@ -106,9 +106,9 @@ TEST(SyncBatchNorm, GradCheck) {
     const auto f = [&](const torch::autograd::variable_list& in) -> torch::autograd::variable_list {
       return {torch::nn::functional::sync_batch_norm(in[0], in[1], in[2], Tensor(), Tensor(), 1e-5, 0.1, group)};
     };
-    EXPECT_TRUE(torch::autograd::gradcheck(f, {numbers({4, 3, 2}, 1, at::kDouble).requires_grad_(),
-                                               numbers({3}, 2, at::kDouble).requires_grad_(),
-                                               numbers({3}, 3, at::kDouble).requires_grad_()}));
+    EXPECT_TRUE(torch::autograd::gradcheck(
+        f, {numbers({4, 3, 2}, 1, at::kDouble).requires_grad_(), numbers({3}, 2, at::kDouble).requires_grad_(),
+            numbers({3}, 3, at::kDouble).requires_grad_()}));
     // What would be wrong without a word is refused.
     const Tensor x = numbers({4, 3}, 1).requires_grad_();
     const Tensor y = f({x, at::ones({3}), at::ones({3})})[0];

@@ -47,9 +47,9 @@ int64_t numel_of(const IValue& value) {
   return sum;
 }
 
-class StepHook final : public JoinHook {
+class ShadowStep final : public JoinHook {
  public:
-  explicit StepHook(ZeroRedundancyOptimizerBase& zero) : zero_(zero) {}
+  explicit ShadowStep(ZeroRedundancyOptimizerBase& zero) : zero_(zero) {}
   void main_hook() override { zero_.step(); }
 
  private:
@@ -63,9 +63,10 @@ ZeroRedundancyOptimizerBase::ZeroRedundancyOptimizerBase(const std::vector<Optim
                                                          ZeroRedundancyOptions options, MakeOptimizer make)
     : Optimizer(param_groups, std::move(defaults)), zero_(std::move(options)), make_(std::move(make)) {
   TORCH_CHECK(zero_.process_group(), "ZeroRedundancyOptimizer: expected a process group");
-  TORCH_CHECK_VALUE(!zero_.overlap_with_ddp() || !zero_.parameters_as_bucket_view(),
-                    "ZeroRedundancyOptimizer: overlap_with_ddp sends parameters by buckets of gradients, and has no use for "
-                    "parameters_as_bucket_view");
+  TORCH_CHECK_VALUE(
+      !zero_.overlap_with_ddp() || !zero_.parameters_as_bucket_view(),
+      "ZeroRedundancyOptimizer: overlap_with_ddp sends parameters by buckets of gradients, and has no use for "
+      "parameters_as_bucket_view");
   load_.resize(static_cast<size_t>(zero_.process_group()->getSize()));
   register_state_dict_pre_hook(
       [](Optimizer& self) { static_cast<ZeroRedundancyOptimizerBase&>(self).check_consolidated(); });
@@ -87,8 +88,10 @@ void ZeroRedundancyOptimizerBase::partition() {
     const OptimizerParamGroup& group = param_groups_[partitioned_];
     std::vector<size_t> order(group.params().size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return group.params()[a].numel() > group.params()[b].numel();
+    // Of equal ones the first first.
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const int64_t of_a = group.params()[a].numel(), of_b = group.params()[b].numel();
+      return of_a != of_b ? of_a > of_b : a < b;
     });
     std::set<size_t> mine;
     for (const size_t i : order) {
@@ -121,7 +124,8 @@ void ZeroRedundancyOptimizerBase::partition() {
   }
   if (!is_new) return;
   std::vector<Tensor> all;
-  for (const OptimizerParamGroup& group : param_groups_) all.insert(all.end(), group.params().begin(), group.params().end());
+  for (const OptimizerParamGroup& group : param_groups_)
+    all.insert(all.end(), group.params().begin(), group.params().end());
   pieces_ = pieces_of(all);
   if (zero_.parameters_as_bucket_view()) make_flat();
 }
@@ -136,7 +140,7 @@ std::vector<ZeroRedundancyOptimizerBase::Piece> ZeroRedundancyOptimizerBase::pie
       return other.owner == found->second && other.params[0].scalar_type() == p.scalar_type() &&
              other.params[0].device() == p.device();
     });
-    if (piece == pieces.end()) piece = pieces.insert(pieces.end(), Piece{.owner = found->second});
+    if (piece == pieces.end()) piece = pieces.insert(pieces.end(), Piece{found->second, {}, {}});
     piece->params.push_back(p);
   }
   return pieces;
@@ -231,7 +235,7 @@ Tensor ZeroRedundancyOptimizerBase::step(LossClosure closure) {
 }
 
 std::vector<std::function<void()>> ZeroRedundancyOptimizerBase::step_and_send(const std::vector<Tensor>& params,
-                                                                               const std::vector<Tensor>& gradients) {
+                                                                              const std::vector<Tensor>& gradients) {
   const c10::NoGradGuard no_grad;
   partition();
   consolidated_.clear();
@@ -251,7 +255,7 @@ std::vector<std::function<void()>> ZeroRedundancyOptimizerBase::step_and_send(co
 
 std::unique_ptr<JoinHook> ZeroRedundancyOptimizerBase::join_hook(const JoinOptions& /*options*/) {
   TORCH_CHECK(!zero_.overlap_with_ddp(), "Join: a ZeroRedundancyOptimizer with overlap_with_ddp cannot be joined");
-  return std::make_unique<StepHook>(*this);
+  return std::make_unique<ShadowStep>(*this);
 }
 
 // --- states ---
@@ -300,8 +304,9 @@ void ZeroRedundancyOptimizerBase::consolidate_state_dict(int to) {
 }
 
 void ZeroRedundancyOptimizerBase::check_consolidated() const {
-  TORCH_CHECK(!consolidated_.empty(), "Optimizer state has not been consolidated on this rank. Please call "
-                                      "`consolidate_state_dict(to=",
+  TORCH_CHECK(!consolidated_.empty(),
+              "Optimizer state has not been consolidated on this rank. Please call "
+              "`consolidate_state_dict(to=",
               zero_.process_group()->getRank(), ")` on all ranks beforehand if you meant to save the global state.");
 }
 

@@ -33,14 +33,13 @@ struct ZeroRedundancyOptions {
 };
 
 /// What ZeroRedundancyOptimizer does with optimizers of any class.
-class ZeroRedundancyOptimizerBase : public torch::optim::Optimizer,
-                                    public torch::distributed::algorithms::Joinable {
+class ZeroRedundancyOptimizerBase : public torch::optim::Optimizer, public torch::distributed::algorithms::Joinable {
  public:
   /// Steps this rank's parameters, and sends each rank's to all. In overlap mode nothing is left to do.
   at::Tensor step(LossClosure closure = nullptr) override;
 
-  /// On all ranks: brings the state of all to rank `to`, where state_dict() then gives the plain optimizer's. It is kept until
-  /// the next step.
+  /// On all ranks: brings the state of all to rank `to`, where state_dict() then gives the plain optimizer's. It is
+  /// kept until the next step.
   void consolidate_state_dict(int to = 0);
 
   /// The rank whose optimizer has the parameter.
@@ -55,8 +54,8 @@ class ZeroRedundancyOptimizerBase : public torch::optim::Optimizer,
   c10::Device join_device() const override { return param_groups_.at(0).params().at(0).device(); }
   c10::intrusive_ptr<c10d::ProcessGroup> join_process_group() const override { return zero_.process_group(); }
 
-  /// For the hook of overlap mode: steps those of the parameters that this rank has, whose gradients are given, and starts
-  /// sending all.
+  /// For the hook of overlap mode: steps those of the parameters that this rank has, whose gradients are given, and
+  /// starts sending all.
   std::vector<std::function<void()>> step_and_send(const std::vector<at::Tensor>& params,
                                                    const std::vector<at::Tensor>& gradients);
   bool overlaps_with_ddp() const { return zero_.overlap_with_ddp(); }
@@ -103,10 +102,10 @@ class ZeroRedundancyOptimizerBase : public torch::optim::Optimizer,
   std::vector<c10::IValue> consolidated_;  // by rank
 };
 
-/// Steps the parameters as an optimizer of the class Inner would, with state for a part of them only on each rank: ZeRO's first
-/// stage (Rajbhandari et al. 2020). Each group's parameters, largest first, go to the rank that has the fewest elements so far;
-/// a rank steps its own and all get them from it. Gradients must be the same on all ranks, as DistributedDataParallel makes
-/// them.
+/// Steps the parameters as an optimizer of the class Inner would, with state for a part of them only on each rank:
+/// ZeRO's first stage (Rajbhandari et al. 2020). Each group's parameters, largest first, go to the rank that has the
+/// fewest elements so far; a rank steps its own and all get them from it. Gradients must be the same on all ranks, as
+/// DistributedDataParallel makes them.
 ///
 ///   using Zero = torch::distributed::optim::ZeroRedundancyOptimizer<torch::optim::Adam>;
 ///   Zero zero(ddp->parameters(), torch::optim::AdamOptions(1e-3), {group});
@@ -116,8 +115,8 @@ class ZeroRedundancyOptimizerBase : public torch::optim::Optimizer,
 ///   if (rank == 0) torch::save(..., zero.state_dict());       // as the plain Adam's
 ///
 /// Settings of param_groups() count at the next step, so schedules work. state_dict() throws where the state is not
-/// consolidated; load_state_dict() takes a plain optimizer's on all ranks, and keeps this rank's part. Settings have no effect
-/// on which rank has what. All parameters must be dense.
+/// consolidated; load_state_dict() takes a plain optimizer's on all ranks, and keeps this rank's part. Settings have no
+/// effect on which rank has what. All parameters must be dense.
 template <class Inner>
 class ZeroRedundancyOptimizer : public ZeroRedundancyOptimizerBase {
  public:
@@ -136,8 +135,8 @@ class ZeroRedundancyOptimizer : public ZeroRedundancyOptimizerBase {
 };
 
 /// A hook that reduces with `hook`, and then steps and sends the bucket's parameters with `zero`, which must have
-/// overlap_with_ddp. Parameters are those of the next step when backward ends; zero.step() does nothing. From the first iteration
-/// on.
+/// overlap_with_ddp. Parameters are those of the next step when backward ends; zero.step() does nothing. From the first
+/// iteration on.
 ///
 ///   ddp->register_comm_hook(hook_with_zero_step(std::make_unique<c10d::AllReduceCommHook>(group), *ddp, zero));
 std::unique_ptr<c10d::CommHookInterface> hook_with_zero_step(std::unique_ptr<c10d::CommHookInterface> hook,

@@ -8,7 +8,7 @@
 #include "distributed/ddp/testing/group.h"
 #include "nn/layers/linear.h"
 #include "optim/adam.h"
-#include "optim/lr_scheduler/lr_scheduler.h"
+#include "optim/lr_scheduler/step_lr.h"
 #include "optim/sgd.h"
 
 namespace c10d {
