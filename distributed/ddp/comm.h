@@ -70,7 +70,7 @@ class GradBucket {
 ///
 /// Collectives must be started by runHook() itself: a callback of a future runs on a thread of the process group at a
 /// time that differs from rank to rank, and what it starts would not come in one order. PowerSGDCommHook shows how
-/// several rounds are done.
+/// several rounds are done. Callbacks must not own the process group, which they could be the last to let go of.
 class CommHookInterface {
  public:
   virtual ~CommHookInterface() = default;
