@@ -137,7 +137,6 @@ Tensor combined(const std::vector<Tensor>& parts, const Placement& placement) {
 class Verifier final : public at::DispatchMode {
  public:
   void handle(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) override {
-    const c10::NoGradGuard no_grad;
     Stack before = *stack;
     const Sharding* sharding = sharding_of(op);
     std::vector<size_t> places;
@@ -149,10 +148,11 @@ class Verifier final : public at::DispatchMode {
       const bool written = op.schema().arguments()[places[i]].is_write();
       // What elements that share memory become depends on the order.
       plain = plain && (!written || inputs[i].is_non_overlapping_and_dense());
-      kept.push_back(plain && written ? at::clone(inputs[i]) : inputs[i]);
+      kept.push_back(plain && written ? at::clone(inputs[i].detach()) : inputs[i]);
     }
     op.callBoxed(stack);
     if (!plain) return;
+    const c10::NoGradGuard no_grad;
     before = with_tensors(before, kept);
     const std::vector<Tensor> whole = tensors_of(*stack);
     for (const Tensor& t : whole) {
