@@ -11,7 +11,9 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
+#include "c10/core/memory_format.h"
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
 #include "distributed/tensor/dtensor.h"
@@ -524,6 +526,43 @@ void nll_loss_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stac
   if (mean) stack[0] = IValue(at::div(stack[0].toTensor(), stack[1].toTensor()));
 }
 
+// Of a table whose rows lie on several ranks each looks up what it has: the rows of the others are zero, and the result a sum.
+void embedding_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
+  const Inputs inputs = inputs_of(op, stack);
+  const DTensorImpl *weight = inputs.all[0].impl, *indices = inputs.all.at(1).impl;
+  const size_t mesh_dims = static_cast<size_t>(inputs.mesh->ndim());
+  bool by_rows = false, known = weight != nullptr && indices != nullptr;
+  std::vector<Placement> result(mesh_dims);
+  for (size_t m = 0; m < mesh_dims && known; ++m) {
+    const Placement &of_weight = weight->spec()->placements()[m], &of_indices = indices->spec()->placements()[m];
+    const bool rows = of_weight.is_shard(0);
+    by_rows = by_rows || rows;
+    known = (rows || of_weight.is_shard(1) ? of_indices.is_replicate()
+                                           : of_weight.is_replicate() && (of_indices.is_replicate() || of_indices.is_shard()));
+    if (rows) result[m] = Partial();
+    if (of_weight.is_shard(1)) result[m] = Shard(indices->dim());
+    if (of_indices.is_shard()) result[m] = of_indices;
+  }
+  if (!known || !by_rows) return run_by_rule(op, keys, stack, *detail::named_rule("embedding_by_columns"));
+  const int64_t first = weight->spec()->local_offsets()[0], rows = weight->spec()->local_sizes()[0];
+  const Tensor places = at::sub(indices->local(), first), elsewhere = at::logical_or(at::lt(places, 0), at::ge(places, rows));
+  std::vector<int64_t> sizes = indices->sizes().vec();
+  sizes.push_back(weight->size(1));
+  Tensor found;
+  if (rows == 0) {
+    std::vector<int64_t> local = places.sizes().vec();
+    local.push_back(weight->spec()->local_sizes()[1]);
+    found = at::zeros(local, weight->local().options());
+  } else {
+    stack[0] = IValue(weight->local());
+    stack[1] = IValue(at::masked_fill(places, elsewhere, 0));
+    op.redispatchBoxed(keys, &stack);
+    found = stack[0].toTensor().masked_fill_(at::unsqueeze(elsewhere, -1), 0);
+  }
+  stack = {IValue(detail::wrap(found, c10::make_intrusive<Spec>(*inputs.mesh, result, sizes, c10::contiguous_strides(sizes),
+                                                                weight->dtype())))};
+}
+
 // Memory is laid out as the strides of the whole say only where a rank has all of it.
 void as_strided_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
   const DTensorImpl& impl = *detail::impl_of(stack[0].toTensor());
@@ -548,6 +587,7 @@ namespace detail {
 
 Sharding::Handler named_handler(std::string_view name) {
   if (name == "nll_loss") return &nll_loss_handler;
+  if (name == "embedding") return &embedding_handler;
   return name == "as_strided" ? &as_strided_handler : nullptr;
 }
 

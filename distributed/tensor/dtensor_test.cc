@@ -283,6 +283,53 @@ TEST(DTensor, ProgramsRegisterRulesOfTheirOwn) {
   });
 }
 
+TEST(DTensor, TablesByRowsAndColumns) {
+  const Tensor table = sample({5, 4}), weights = sample({2, 3, 4}, 7);
+  const Tensor places = at::arange(6).mul(3).remainder(5).view({2, 3});
+  Tensor plain = table.clone().requires_grad_();
+  at::sum(at::mul(at::embedding(plain, places), weights)).backward();
+  testing::run_mesh({2, 2}, [&](const DeviceMesh& mesh) {
+    for (const auto& of_table : placements_for(2, 2)) {
+      for (const auto& of_places : placements_for(2, 2)) {
+        if (of_places[0].is_partial() || of_places[1].is_partial()) continue;
+        SCOPED_TRACE(str(of_table) + str(of_places));
+        const Tensor t = leaf(table, mesh, of_table), p = distribute_tensor(places, mesh, of_places);
+        const Tensor found = at::embedding(t, p);
+        expect_near(DTensor(found.detach()).full_tensor(), at::embedding(table, places), "rows");
+        at::sum(at::mul(found, distribute_tensor(weights, mesh, {Replicate(), Replicate()}))).backward();
+        expect_near(DTensor(t.grad().detach()).full_tensor(), plain.grad(), "gradient");
+      }
+    }
+  });
+  testing::run_mesh({2}, [&](const DeviceMesh& mesh) {
+    const Tensor t = distribute_tensor(table, mesh, {Shard(0)}), p = distribute_tensor(places, mesh, {Replicate()});
+    const CommDebugMode counted;
+    EXPECT_TRUE(DTensor(at::embedding(t, p)).placements()[0].is_partial("sum"));
+    EXPECT_EQ(counted.get_total_counts(), 0);
+  });
+}
+
+TEST(DTensor, LossesOfClasses) {
+  const Tensor scores = sample({6, 4}), targets = at::arange(6).remainder(4), weight = sample({4}).abs();
+  testing::run_mesh({2, 2}, [&](const DeviceMesh& mesh) {
+    for (const int64_t reduction : {0, 1, 2}) {
+      Tensor plain = scores.clone().requires_grad_();
+      const Tensor expected = at::cross_entropy_loss(plain, targets, weight, reduction, 2);
+      at::sum(expected).backward();
+      for (const auto& placements : placements_for(2, 2)) {
+        SCOPED_TRACE(str(placements));
+        const std::vector<Placement> whole{Replicate(), Replicate()};
+        const Tensor t = leaf(scores, mesh, placements);
+        const Tensor loss = at::cross_entropy_loss(t, distribute_tensor(targets, mesh, whole),
+                                                   distribute_tensor(weight, mesh, whole), reduction, 2);
+        expect_near(DTensor(loss.detach()).full_tensor(), expected.detach(), "loss");
+        at::sum(loss).backward();
+        expect_near(DTensor(t.grad().detach()).full_tensor(), plain.grad(), "gradient");
+      }
+    }
+  });
+}
+
 TEST(DTensor, NeedsFewCollectives) {
   testing::run_mesh({2}, [](const DeviceMesh& mesh) {
     // A feed-forward layer cut by columns and rows: one sum.

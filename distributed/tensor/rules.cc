@@ -465,7 +465,7 @@ const std::pair<std::string_view, ShardingRule> kNamed[] = {
     {"view_complex", complex_view_rule},
     {"cat", cat_rule},
     {"stack", stack_rule},
-    {"embedding", embedding_rule},
+    {"embedding_by_columns", embedding_rule},
     {"embedding_backward", embedding_backward_rule},
     {"index", index_rule},
     {"layer_norm", layer_norm_rule},
