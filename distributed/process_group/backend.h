@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -35,6 +37,19 @@ class Backend : public torch::CustomClassHolder {
   int getSize() const { return size_; }
   virtual std::string getBackendName() const = 0;
   virtual c10::intrusive_ptr<Options> getBackendOptions();
+  /// What the group is called, and what for.
+  const std::string& getGroupUid() const { return group_uid_; }
+  void setGroupUid(std::string uid) { group_uid_ = std::move(uid); }
+  const std::string& getGroupDesc() const { return group_desc_; }
+  void setGroupDesc(std::string description) { group_desc_ = std::move(description); }
+  std::optional<at::Device> getBoundDeviceId() const { return bound_device_; }
+  void setBoundDeviceId(std::optional<at::Device> device) { bound_device_ = device; }
+
+  virtual bool supportsSplitting() const { return false; }
+  virtual bool supportsShrinking() const { return false; }
+  virtual bool supportsCoalescing() const { return false; }
+  virtual bool supportsReconfigure() const { return false; }
+  virtual bool supportsTimeEstimation() const { return false; }
 
   virtual c10::intrusive_ptr<Work> broadcast(std::vector<at::Tensor>& tensors, const BroadcastOptions& opts = {});
   virtual c10::intrusive_ptr<Work> allreduce(std::vector<at::Tensor>& tensors, const AllreduceOptions& opts = {});
@@ -95,6 +110,8 @@ class Backend : public torch::CustomClassHolder {
   virtual uint64_t getSequenceNumberForGroup();
   /// Ends what runs, on all ranks, with an error, and what is called later. Returns within a second.
   virtual void abort();
+  /// The same, with a reason that all ranks are told where the backend can do that.
+  virtual void abort_because(const std::string& /*reason*/) { abort(); }
   /// Waits for what runs, and gives back threads and connections.
   virtual void shutdown();
 
@@ -103,6 +120,10 @@ class Backend : public torch::CustomClassHolder {
   [[noreturn]] void refuse(const char* operation) const;
 
   const int rank_, size_;
+
+ private:
+  std::string group_uid_, group_desc_;
+  std::optional<at::Device> bound_device_;
 };
 
 }  // namespace c10d

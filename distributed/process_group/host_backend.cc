@@ -1,5 +1,7 @@
 #include "distributed/process_group/host_backend.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
+#include "distributed/process_group/rank_local.h"
 #include "distributed/process_group/reduce.h"
 
 namespace c10d {
@@ -20,6 +23,11 @@ using Clock = std::chrono::steady_clock;
 
 // Tags of messages between two ranks, and of operations of all, of which each has two.
 constexpr uint32_t kBetweenRanks = 0x80000000u, kMonitored = 0x7FFFFFFFu, kSequences = 1u << 29;
+
+// How long the others are told about an error before this rank acts on it.
+constexpr std::chrono::milliseconds kPatience(500);
+// How long ranks have to answer how far they are.
+constexpr std::chrono::milliseconds kAnswerTime(500);
 
 void check_tensor(const char* op, const char* name, const Tensor& t) {
   TORCH_CHECK(t.defined(), op, ": ", name, " is undefined");
@@ -85,11 +93,15 @@ class Flat {
   Tensor tensor_, flat_;
 };
 
-// Several tensors as one array.
-Tensor joined(const std::vector<Tensor>& tensors) {
+// Room for several tensors as one array.
+Tensor room_for(const std::vector<Tensor>& tensors) {
   int64_t count = 0;
   for (const Tensor& t : tensors) count += t.numel();
-  Tensor all = at::empty({count}, tensors[0].options());
+  return at::empty({count}, tensors[0].options());
+}
+// Several tensors as one array.
+Tensor joined(const std::vector<Tensor>& tensors) {
+  Tensor all = room_for(tensors);
   int64_t at = 0;
   for (const Tensor& t : tensors) {
     at::view(at::narrow(all, 0, at, t.numel()), t.sizes()).copy_(t);
@@ -150,8 +162,8 @@ std::string describe(const Fingerprint& f) {
 class HostBackend::Operation final : public Work {
  public:
   Operation(int rank, const Fingerprint& fingerprint, std::chrono::milliseconds timeout, std::vector<Tensor> outputs,
-            Body body)
-      : Work(rank, fingerprint.operation), fingerprint(fingerprint), body(std::move(body)) {
+            Body body, uint64_t record)
+      : Work(rank, fingerprint.operation), fingerprint(fingerprint), body(std::move(body)), record(record) {
     outputs_ = std::move(outputs);
     sequence_number_ = fingerprint.sequence;
     timeout_ = timeout;
@@ -159,9 +171,20 @@ class HostBackend::Operation final : public Work {
   using Work::finish;
   void set_source(int rank) { source_rank_ = rank; }
 
+  // "ALLREDUCE number 3 of 10 Float elements (SUM)", "SEND with tag 0 to rank 1"
+  std::string describe() const {
+    if (!isP2POp(type_)) return c10d::describe(fingerprint);
+    std::string text = c10::str(opTypeToString(type_), " with tag ", tag);
+    if (peer >= 0) text += c10::str(type_ == OpType::SEND ? " to rank " : " from rank ", peer);
+    return text;
+  }
+
   const Fingerprint fingerprint;
   Body body;
+  const uint64_t record;   // the flight recorder's
   int peer = -1, tag = 0;  // between two ranks
+  std::chrono::steady_clock::time_point begin;
+  bool is_reported = false;  // as one that takes long
 };
 
 HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options,
@@ -169,13 +192,30 @@ HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<Host
     : Backend(engine->rank(), engine->size()),
       engine_(std::move(engine)),
       options_(std::move(options)),
-      notice_(std::move(notice)) {
-  TORCH_CHECK(options_->threads > 0, "Options: expected one thread or more, but got ", options_->threads);
+      notice_(std::move(notice)),
+      recorder_(FlightRecorder::get()),
+      recorder_group_(recorder_->add_group(options_->group_name, options_->group_desc, options_->backend, rank_,
+                                           options_->global_ranks_in_group, size_)) {
+  TORCH_CHECK(options_->threads >= 0, "Options: expected no thread or more, but got ", options_->threads);
   for (int i = 0; i < options_->threads; ++i) threads_.emplace_back([this] { serve(); });
+  if (!notice_) return;
+  notice_->watch({.aborted = [this](const std::string& why) { hear(why); },
+                  .status =
+                      [this] {
+                        const std::lock_guard<std::mutex> lock(mutex_);
+                        return c10::str(sequence_, " ", sequence_ == 0 ? "" : describe(last_));
+                      },
+                  .tick =
+                      [this] {
+                        if (recorder_->was_signalled()) recorder_->dump_to_file(/*is_error=*/false);
+                        look_for_stalls();
+                      }});
 }
 
 HostBackend::~HostBackend() {
   join_threads();
+  if (posting_.valid()) posting_.wait();
+  if (notice_) notice_->unwatch();
 }
 
 void HostBackend::join_threads() {
@@ -191,25 +231,38 @@ void HostBackend::join_threads() {
 
 // --- operations of all ranks ---
 
+// Ranks in errors are the group's; where they are others in the job, the list tells which.
+std::string HostBackend::label() const {
+  std::string text = "process group " + options_->group_name;
+  const std::vector<uint64_t>& ranks = options_->global_ranks_in_group;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] != i) return c10::str(text, " of the ranks ", c10::Join(", ", ranks));
+  }
+  return text;
+}
+
 void HostBackend::check_usable() const {
-  TORCH_CHECK_WITH(DistBackendError, broken_.empty(), "process group ", options_->group_name, ": rank ", rank_,
-                   " cannot use it any more: ", broken_);
-  TORCH_CHECK_WITH(DistBackendError, !stopping_, "process group ", options_->group_name, " was shut down");
+  const std::string& why = broken_.empty() ? heard_ : broken_;
+  TORCH_CHECK_WITH(DistBackendError, why.empty(), label(), ": rank ", rank_, " cannot use it any more: ", why);
+  TORCH_CHECK_WITH(DistBackendError, !stopping_, label(), " was shut down");
 }
 
 c10::intrusive_ptr<Work> HostBackend::start(Fingerprint fingerprint, std::chrono::milliseconds timeout,
-                                            std::vector<Tensor> outputs, Body body) {
+                                            const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, Body body) {
   OperationPtr operation;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_usable();
     fingerprint.sequence = sequence_++;
+    if (timeout == kUnsetTimeout) timeout = options_->timeout;
+    const uint64_t record =
+        recorder_->record(recorder_group_, fingerprint.operation, fingerprint.sequence, inputs, outputs, timeout);
     operation =
-        c10::make_intrusive<Operation>(rank_, fingerprint, timeout == kUnsetTimeout ? options_->timeout : timeout,
-                                       std::move(outputs), std::move(body));
-    queue_.push_back(operation);
+        c10::make_intrusive<Operation>(rank_, fingerprint, timeout, std::move(outputs), std::move(body), record);
+    last_ = fingerprint;
+    if (options_->threads > 0) queue_.push_back(operation);
   }
-  changed_.notify_all();
+  options_->threads > 0 ? changed_.notify_all() : run(operation);
   return operation;
 }
 
@@ -221,48 +274,51 @@ void HostBackend::serve() {
     const OperationPtr operation = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    run(*operation);
+    run(operation);
     lock.lock();
   }
 }
 
-void HostBackend::run(Operation& operation) {
+void HostBackend::run(const OperationPtr& operation) {
   const auto begin = Clock::now();
   const auto ms = [&] { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); };
+  operation->begin = begin;
+  recorder_->start(operation->record);
   std::exception_ptr error;
   try {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      running_.push_back(operation);
       if (!broken_.empty()) TORCH_CHECK_WITH(DistBackendError, false, broken_);
     }
     const c10::AutoDispatchBelowADInplaceOrView plain;
-    Engine::Call call{.deadline = begin + operation.getTimeout()};
-    const bool is_between = isP2POp(operation.retrieveOpType());
-    call.tag = is_between ? kBetweenRanks | static_cast<uint32_t>(operation.tag)
-                          : static_cast<uint32_t>(operation.fingerprint.sequence % kSequences * 2);
+    Engine::Call call{.deadline = begin + operation->getTimeout()};
+    const bool is_between = isP2POp(operation->retrieveOpType());
+    call.tag = is_between ? kBetweenRanks | static_cast<uint32_t>(operation->tag)
+                          : static_cast<uint32_t>(operation->fingerprint.sequence % kSequences * 2);
     if (!is_between) {
-      if (options_->compare_calls) compare_calls(call, operation.fingerprint);
+      if (options_->compare_calls) compare_calls(call, operation->fingerprint);
       ++call.tag;
     }
-    operation.body(call, operation);
+    operation->body(call, *operation);
   } catch (const std::exception& e) {
-    error = failed(operation, e, ms());
+    error = failed(*operation, e, ms());
   }
-  operation.body = nullptr;  // and the tensors that it holds
-  operation.finish(error);
+  recorder_->end(operation->record, error != nullptr);
+  operation->body = nullptr;  // and the tensors that it holds
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::erase(running_, operation);
+  }
+  operation->finish(error);
 }
 
 std::exception_ptr HostBackend::failed(const Operation& operation, const std::exception& why, double ms) {
   const auto* const known = dynamic_cast<const c10::Error*>(&why);
   const auto* const lost = dynamic_cast<const LostRanksError*>(&why);
-  std::string text = isP2POp(operation.retrieveOpType())
-                         ? c10::str(opTypeToString(operation.retrieveOpType()), " with tag ", operation.tag)
-                         : describe(operation.fingerprint);
-  if (operation.peer >= 0)
-    text += c10::str(operation.retrieveOpType() == OpType::SEND ? " to rank " : " from rank ", operation.peer);
-  text = c10::str("process group ", options_->group_name, ": ", text, " failed on rank ", rank_, " after ",
-                  static_cast<int64_t>(ms), " ms (of ", operation.getTimeout().count(),
-                  "): ", known != nullptr ? known->msg() : why.what());
+  std::string text =
+      c10::str(label(), ": ", operation.describe(), " failed on rank ", rank_, " after ", static_cast<int64_t>(ms),
+               " ms (of ", operation.getTimeout().count(), "): ", known != nullptr ? known->msg() : why.what());
   break_group(text, lost != nullptr ? lost->ranks() : std::vector<int>());
   try {
     TORCH_CHECK_WITH(DistBackendError, false, text);
@@ -278,18 +334,114 @@ void HostBackend::break_group(std::string& why, const std::vector<int>& waited_f
     if (!broken_.empty()) return;
     broken_ = why;
   }
-  const auto with_notice = [&](const auto& call) {
-    try {
-      if (notice_) call();
-    } catch (const c10::Error& e) {
-      why += c10::str("; what the other ranks say is not known: ", e.msg());
-    }
-  };
-  with_notice([&] { notice_->post(why, waited_for); });
+  const bool is_posted = post(why, waited_for);
   engine_->abort(why);
-  with_notice([&] { why += notice_->others(); });
+  recorder_->dump_to_file(/*is_error=*/true);
+  if (!notice_) return;
+  try {
+    why += is_posted ? notice_->others() : "; what the other ranks say is not known: the store does not answer";
+  } catch (const c10::Error& e) {
+    why += c10::str("; what the other ranks say is not known: ", e.msg());
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   broken_ = why;
+}
+
+// Whether the others are told now; a store that does not answer is not waited for.
+bool HostBackend::post(const std::string& why, const std::vector<int>& waited_for) {
+  if (!notice_) return false;
+  posting_ = std::async(std::launch::async, [this, why, waited_for] { notice_->post(why, waited_for); });
+  if (posting_.wait_for(kPatience) != std::future_status::ready) return false;
+  try {
+    posting_.get();
+  } catch (const c10::Error&) {
+    return false;
+  }
+  return true;
+}
+
+// Another rank has broken the group. What runs here fails then, and tells more.
+void HostBackend::hear(const std::string& why) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!broken_.empty() || !heard_.empty()) return;
+    heard_ = why;
+  }
+  engine_->abort(why);
+  recorder_->dump_to_file(/*is_error=*/true);
+}
+
+// --- operations that take long ---
+
+std::chrono::milliseconds HostBackend::default_stall_warning() {
+  const auto text = rank_environment("TORCH_DISTRIBUTED_STALL_WARNING_SEC");
+  if (!text) return std::chrono::seconds(10);
+  char* end = nullptr;
+  const double seconds = std::strtod(text->c_str(), &end);
+  TORCH_CHECK_VALUE(end != text->c_str() && *end == '\0' && seconds >= 0 && seconds < 1e9,
+                    "TORCH_DISTRIBUTED_STALL_WARNING_SEC must be a number of seconds, but is '", *text, "'");
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+// One rank asks; all that live answer, whatever they do.
+void HostBackend::look_for_stalls() {
+  if (options_->stall_warning.count() == 0) return;
+  const auto now = Clock::now();
+  std::optional<Question> to_ask, answered;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (question_ && now - question_->asked >= kAnswerTime) {
+      answered = std::move(question_);
+      question_.reset();
+    }
+    for (const OperationPtr& operation : running_) {
+      if (question_ || operation->is_reported || now - operation->begin < options_->stall_warning) continue;
+      operation->is_reported = true;
+      const bool is_message = isP2POp(operation->retrieveOpType());
+      to_ask = Question{.topic = is_message ? c10::str("record ", operation->record, " of rank ", rank_)
+                                            : c10::str("number ", operation->fingerprint.sequence),
+                        .operation = operation->describe(),
+                        .sequence = std::nullopt,
+                        .begin = operation->begin,
+                        .asked = now};
+      if (!is_message) to_ask->sequence = operation->fingerprint.sequence;
+      break;
+    }
+  }
+  try {
+    if (to_ask && notice_->ask(to_ask->topic)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      question_ = std::move(to_ask);
+    }
+    if (answered) warn_of_stall(*answered, notice_->answers(answered->topic));
+  } catch (const c10::Error&) {
+    // A store that does not answer: there is nothing to say.
+  }
+}
+
+void HostBackend::warn_of_stall(const Question& question, const std::vector<std::string>& answers) const {
+  std::vector<int> called, silent;
+  std::string others;
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::string& answer = answers[static_cast<size_t>(rank)];
+    const std::string last = answer.substr(std::min(answer.size(), answer.find(' ') + 1));
+    if (answer.empty()) {
+      silent.push_back(rank);
+    } else if (question.sequence && std::strtoull(answer.c_str(), nullptr, 10) > *question.sequence) {
+      called.push_back(rank);
+    } else if (question.sequence || rank != rank_) {
+      others += c10::str("; ", question.sequence ? "not called by " : "", "rank ", rank,
+                         last.empty() ? ", which has called nothing of all ranks" : ", which last called ", last);
+    }
+  }
+  std::string text = c10::str(label(), ": rank ", rank_, " waits for ",
+                              std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - question.begin).count(),
+                              " s in ", question.operation);
+  if (!called.empty()) text += c10::str("; called by rank", called.size() == 1 ? " " : "s ", c10::Join(", ", called));
+  text += others;
+  if (!silent.empty())
+    text += c10::str("; no answer from rank", silent.size() == 1 ? " " : "s ", c10::Join(", ", silent));
+  TORCH_WARN(text);
 }
 
 // All calls are the same if each is its left neighbour's.
@@ -307,7 +459,7 @@ c10::intrusive_ptr<Work> HostBackend::broadcast(std::vector<Tensor>& tensors, co
   const Tensor t = only("broadcast", "tensors", tensors);
   check_rank("broadcast", "rootRank", opts.rootRank, size_);
   TORCH_CHECK(opts.rootTensor == 0, "broadcast: rootTensor must be 0, but is ", opts.rootTensor);
-  return start(fingerprint_of(OpType::BROADCAST, t, ReduceOp::UNUSED, opts.rootRank), opts.timeout, {t},
+  return start(fingerprint_of(OpType::BROADCAST, t, ReduceOp::UNUSED, opts.rootRank), opts.timeout, {t}, {t},
                [this, t, root = static_cast<int>(opts.rootRank)](const Engine::Call& call, Operation&) {
                  Flat flat(t);
                  const Elements all = flat.elements();
@@ -319,7 +471,7 @@ c10::intrusive_ptr<Work> HostBackend::broadcast(std::vector<Tensor>& tensors, co
 c10::intrusive_ptr<Work> HostBackend::allreduce(std::vector<Tensor>& tensors, const AllreduceOptions& opts) {
   const Tensor t = only("allreduce", "tensors", tensors);
   check_reducible("allreduce", opts.reduceOp, t.scalar_type());
-  return start(fingerprint_of(OpType::ALLREDUCE, t, opts.reduceOp), opts.timeout, {t},
+  return start(fingerprint_of(OpType::ALLREDUCE, t, opts.reduceOp), opts.timeout, {t}, {t},
                [this, t, op = opts.reduceOp](const Engine::Call& call, Operation&) {
                  Flat flat(t);
                  before(op, flat);
@@ -343,7 +495,7 @@ c10::intrusive_ptr<Work> HostBackend::allreduce_coalesced(std::vector<Tensor>& t
   check_reducible(op, opts.reduceOp, tensors[0].scalar_type());
   Fingerprint fingerprint = fingerprint_of(OpType::ALLREDUCE_COALESCED, tensors[0], opts.reduceOp);
   fingerprint.count = static_cast<uint64_t>(count);
-  return start(fingerprint, opts.timeout, tensors,
+  return start(fingerprint, opts.timeout, tensors, tensors,
                [this, tensors, reduction = opts.reduceOp](const Engine::Call& call, Operation&) {
                  Flat flat(joined(tensors));
                  before(reduction, flat);
@@ -359,7 +511,7 @@ c10::intrusive_ptr<Work> HostBackend::reduce(std::vector<Tensor>& tensors, const
   TORCH_CHECK(opts.rootTensor == 0, "reduce: rootTensor must be 0, but is ", opts.rootTensor);
   check_reducible("reduce", opts.reduceOp, t.scalar_type());
   return start(
-      fingerprint_of(OpType::REDUCE, t, opts.reduceOp, opts.rootRank), opts.timeout, {t},
+      fingerprint_of(OpType::REDUCE, t, opts.reduceOp, opts.rootRank), opts.timeout, {t}, {t},
       [this, t, op = opts.reduceOp, root = static_cast<int>(opts.rootRank)](const Engine::Call& call, Operation&) {
         Flat flat(t);
         if (rank_ != root) flat.own();  // which keeps its elements
@@ -374,7 +526,7 @@ c10::intrusive_ptr<Work> HostBackend::reduce(std::vector<Tensor>& tensors, const
 c10::intrusive_ptr<Work> HostBackend::_allgather_base(Tensor& output, Tensor& input, const AllgatherOptions& opts) {
   check_tensor("_allgather_base", "input", input);
   check_times("_allgather_base", "output", output, "input", input, size_);
-  return start(fingerprint_of(OpType::_ALLGATHER_BASE, input, input.numel()), opts.timeout, {output},
+  return start(fingerprint_of(OpType::_ALLGATHER_BASE, input, input.numel()), opts.timeout, {input}, {output},
                [this, input, output](const Engine::Call& call, Operation&) {
                  const Flat in(input);
                  Flat all(output);
@@ -391,7 +543,7 @@ c10::intrusive_ptr<Work> HostBackend::allgather(std::vector<std::vector<Tensor>>
   TORCH_CHECK(outputs[0].size() == static_cast<size_t>(size_), "allgather: expected ", size_, " outputs, but got ",
               outputs[0].size());
   for (const Tensor& t : outputs[0]) check_same("allgather", "an output", t, "the input", input);
-  return start(fingerprint_of(OpType::ALLGATHER, input, input.numel()), opts.timeout, outputs[0],
+  return start(fingerprint_of(OpType::ALLGATHER, input, input.numel()), opts.timeout, inputs, outputs[0],
                [this, input, parts = outputs[0]](const Engine::Call& call, Operation&) {
                  const Flat flat(input);
                  const Elements in = flat.elements();
@@ -422,7 +574,7 @@ c10::intrusive_ptr<Work> HostBackend::allgather_coalesced(std::vector<std::vecto
                 inputs[0].scalar_type());
     count += t.numel();
   }
-  return start(fingerprint_of(OpType::ALLGATHER_COALESCED, inputs[0], count), opts.timeout, all_outputs,
+  return start(fingerprint_of(OpType::ALLGATHER_COALESCED, inputs[0], count), opts.timeout, inputs, all_outputs,
                [this, inputs, all_outputs, count](const Engine::Call& call, Operation&) {
                  if (count == 0) return;
                  const Tensor in = joined(inputs), all = at::empty({count * size_}, in.options());
@@ -443,8 +595,8 @@ c10::intrusive_ptr<Work> HostBackend::allgather_into_tensor_coalesced(std::vecto
     check_times(op, "an output", outputs[i], "its input", inputs[i], size_);
     bytes += inputs[i].nbytes();
   }
-  return start({.count = bytes, .operation = OpType::COALESCED, .dtype = c10::ScalarType::Byte}, opts.timeout, outputs,
-               [this, inputs, outputs](const Engine::Call& call, Operation&) {
+  return start({.count = bytes, .operation = OpType::COALESCED, .dtype = c10::ScalarType::Byte}, opts.timeout, inputs,
+               outputs, [this, inputs, outputs](const Engine::Call& call, Operation&) {
                  for (size_t i = 0; i < inputs.size(); ++i) {
                    const Flat in(inputs[i]);
                    Flat out(outputs[i]);
@@ -470,7 +622,7 @@ c10::intrusive_ptr<Work> HostBackend::gather(std::vector<std::vector<Tensor>>& o
     TORCH_CHECK(outputs.empty(), "gather: expected no outputs beside the root, but got ", outputs.size(), " lists");
   }
   Fingerprint fingerprint = fingerprint_of(OpType::GATHER, input, ReduceOp::UNUSED, opts.rootRank);
-  return start(fingerprint, opts.timeout, parts,
+  return start(fingerprint, opts.timeout, inputs, parts,
                [this, input, parts, root = static_cast<int>(opts.rootRank)](const Engine::Call& call, Operation&) {
                  const Flat flat(input);
                  const Elements in = flat.elements();
@@ -495,7 +647,7 @@ c10::intrusive_ptr<Work> HostBackend::scatter(std::vector<Tensor>& outputs, std:
   } else {
     TORCH_CHECK(inputs.empty(), "scatter: expected no inputs beside the root, but got ", inputs.size(), " lists");
   }
-  return start(fingerprint_of(OpType::SCATTER, output, ReduceOp::UNUSED, opts.rootRank), opts.timeout, {output},
+  return start(fingerprint_of(OpType::SCATTER, output, ReduceOp::UNUSED, opts.rootRank), opts.timeout, parts, {output},
                [this, output, parts, root = static_cast<int>(opts.rootRank)](const Engine::Call& call, Operation&) {
                  Flat flat(output);
                  const Elements out = flat.elements();
@@ -507,10 +659,10 @@ c10::intrusive_ptr<Work> HostBackend::scatter(std::vector<Tensor>& outputs, std:
 }
 
 c10::intrusive_ptr<Work> HostBackend::reduce_scatter_parts(OpType type, const Tensor& output,
-                                                           std::vector<Tensor> inputs,
+                                                           const std::vector<Tensor>& inputs,
                                                            const ReduceScatterOptions& opts) {
-  return start(fingerprint_of(type, output, opts.reduceOp), opts.timeout, {output},
-               [this, output, inputs = std::move(inputs), op = opts.reduceOp](const Engine::Call& call, Operation&) {
+  return start(fingerprint_of(type, output, opts.reduceOp), opts.timeout, inputs, {output},
+               [this, output, inputs, op = opts.reduceOp](const Engine::Call& call, Operation&) {
                  if (output.numel() == 0) return;
                  Flat all(joined(inputs)), out(output);  // a copy: an engine may change it
                  before(op, all);
@@ -555,7 +707,7 @@ c10::intrusive_ptr<Work> HostBackend::reduce_scatter_tensor_coalesced(std::vecto
   }
   Fingerprint fingerprint{.count = bytes, .operation = OpType::COALESCED, .dtype = c10::ScalarType::Byte};
   fingerprint.reduction = opts.reduceOp.op_;
-  return start(fingerprint, opts.timeout, outputs,
+  return start(fingerprint, opts.timeout, inputs, outputs,
                [this, outputs, inputs, op = opts.reduceOp](const Engine::Call& call, Operation&) {
                  for (size_t i = 0; i < outputs.size(); ++i) {
                    if (outputs[i].numel() == 0) continue;
@@ -588,7 +740,7 @@ c10::intrusive_ptr<Work> HostBackend::alltoall_base(Tensor& output, Tensor& inpu
   for (const int64_t rows : from) in_bytes.push_back(static_cast<size_t>(rows) * row_bytes(input));
   for (const int64_t rows : to) out_bytes.push_back(static_cast<size_t>(rows) * row_bytes(output));
   // Of sizes that each pair of ranks has for itself.
-  return start(fingerprint_of(OpType::ALLTOALL_BASE, input, int64_t{0}), opts.timeout, {output},
+  return start(fingerprint_of(OpType::ALLTOALL_BASE, input, int64_t{0}), opts.timeout, {input}, {output},
                [this, input, output, in_bytes, out_bytes](const Engine::Call& call, Operation&) {
                  const Flat in(input);
                  Flat out(output);
@@ -612,16 +764,16 @@ c10::intrusive_ptr<Work> HostBackend::alltoall(std::vector<Tensor>& outputs, std
     in_bytes.push_back(inputs[i].nbytes());
     out_bytes.push_back(outputs[i].nbytes());
   }
-  return start(fingerprint_of(OpType::ALLTOALL, inputs[0], int64_t{0}), opts.timeout, outputs,
+  return start(fingerprint_of(OpType::ALLTOALL, inputs[0], int64_t{0}), opts.timeout, inputs, outputs,
                [this, inputs, outputs, in_bytes, out_bytes](const Engine::Call& call, Operation&) {
-                 const Tensor in = joined(inputs), out = joined(outputs);
+                 const Tensor in = joined(inputs), out = room_for(outputs);
                  engine_->all_to_all(call, data_of(in), in_bytes, data_of(out), out_bytes);
                  split_into(out, outputs);
                });
 }
 
 c10::intrusive_ptr<Work> HostBackend::barrier(const BarrierOptions& opts) {
-  return start({.operation = OpType::BARRIER}, opts.timeout, {},
+  return start({.operation = OpType::BARRIER}, opts.timeout, {}, {},
                [this](const Engine::Call& call, Operation&) { engine_->barrier(call); });
 }
 
@@ -633,23 +785,28 @@ c10::intrusive_ptr<Work> HostBackend::start_between(OpType type, const Tensor& t
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_usable();
-    std::vector<Tensor> outputs;
-    if (type != OpType::SEND) outputs.push_back(tensor);
+    std::vector<Tensor> inputs, outputs;
+    (type == OpType::SEND ? inputs : outputs).push_back(tensor);
+    const uint64_t record =
+        recorder_->record(recorder_group_, type, messages_++, inputs, outputs, options_->timeout, peer);
     operation = c10::make_intrusive<Operation>(rank_, Fingerprint{.operation = type}, options_->timeout,
-                                               std::move(outputs), std::move(body));
+                                               std::move(outputs), std::move(body), record);
     operation->peer = peer;
     operation->tag = tag;
-    const Line line(type, peer, tag);
-    std::deque<OperationPtr>& waiting = lines_[line];
-    waiting.push_back(operation);
-    if (waiting.size() == 1) {
-      ready_lines_.push_back(line);
-      // A message waits for another rank: no other may wait for it.
-      if (idle_line_threads_ < ready_lines_.size()) threads_.emplace_back([this] { serve_lines(); });
-    }
+    if (options_->threads > 0) queue_on_line(operation);
   }
-  changed_.notify_all();
+  options_->threads > 0 ? changed_.notify_all() : run(operation);
   return operation;
+}
+
+void HostBackend::queue_on_line(const OperationPtr& operation) {
+  const Line line(operation->retrieveOpType(), operation->peer, operation->tag);
+  std::deque<OperationPtr>& waiting = lines_[line];
+  waiting.push_back(operation);
+  if (waiting.size() > 1) return;
+  ready_lines_.push_back(line);
+  // A message waits for another rank: no other may wait for it.
+  if (idle_line_threads_ < ready_lines_.size()) threads_.emplace_back([this] { serve_lines(); });
 }
 
 void HostBackend::serve_lines() {
@@ -665,7 +822,7 @@ void HostBackend::serve_lines() {
     while (!waiting.empty()) {
       const OperationPtr operation = waiting.front();
       lock.unlock();
-      run(*operation);
+      run(operation);
       lock.lock();
       waiting.pop_front();
     }
@@ -759,9 +916,15 @@ uint64_t HostBackend::getSequenceNumberForGroup() {
   return sequence_;
 }
 
-void HostBackend::abort() {
-  std::string why = c10::str("rank ", rank_, " called abort()");
-  break_group(why, {});
+void HostBackend::abort_because(const std::string& reason) {
+  const std::string why = c10::str("rank ", rank_, " called abort()", reason.empty() ? "" : ": ", reason);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!broken_.empty()) return;
+    broken_ = why;
+  }
+  post(why, {});
+  engine_->abort(why);
 }
 
 void HostBackend::shutdown() {

@@ -188,8 +188,8 @@ uint64_t ProcessGroup::getSequenceNumberForGroup() {
 void ProcessGroup::setTimeout(std::chrono::milliseconds timeout) {
   for_each_backend([&](Backend& backend) { backend.setTimeout(timeout); });
 }
-void ProcessGroup::abort() {
-  for_each_backend([](Backend& backend) { backend.abort(); });
+void ProcessGroup::abort(const std::string& reason) {
+  for_each_backend([&](Backend& backend) { backend.abort_because(reason); });
 }
 void ProcessGroup::shutdown() {
   for_each_backend([](Backend& backend) { backend.shutdown(); });

@@ -105,7 +105,8 @@ class ProcessGroup : public torch::CustomClassHolder {
   uint64_t getSequenceNumberForGroup();
   /// Of all its backends.
   void setTimeout(std::chrono::milliseconds timeout);
-  void abort();
+  /// Ends what runs, on all ranks, with an error that says why, and what is called later. Returns within a second.
+  void abort(const std::string& reason = "");
   void shutdown();
 
  private:

@@ -10,6 +10,7 @@
 #include "aten/core/tensor.h"
 #include "c10/util/intrusive_ptr.h"
 #include "c10/value/ivalue_class.h"
+#include "distributed/store/store.h"
 
 namespace c10d {
 
@@ -112,6 +113,17 @@ struct BarrierOptions {
   std::chrono::milliseconds timeout = kUnsetTimeout;
   std::optional<at::Device> device = std::nullopt;
   bool asyncOp = true;
+};
+
+/// What an engine is told of the group that a backend is made for.
+struct DistributedBackendOptions {
+  c10::intrusive_ptr<Store> store;
+  int group_rank;
+  int group_size;
+  std::chrono::duration<float> timeout;
+  std::string group_id;
+  std::vector<int64_t> global_ranks_in_group;
+  std::string group_desc = {};
 };
 
 }  // namespace c10d

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "c10/util/exception.h"
+#include "distributed/process_group/rank_local.h"
 
 namespace c10d::testing {
 namespace {
@@ -21,6 +22,7 @@ std::vector<std::exception_ptr> ended(int size, const std::function<void(int)>& 
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       try {
+        const RankScope scope;
         body(rank);
       } catch (...) {
         errors[static_cast<size_t>(rank)] = std::current_exception();

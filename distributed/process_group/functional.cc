@@ -1,0 +1,244 @@
+#include "distributed/process_group/functional.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "autograd/function/custom_function.h"
+#include "c10/util/exception.h"
+#include "distributed/process_group/group_registry.h"
+
+namespace c10d {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Tensors = std::vector<Tensor>;
+
+ReduceOp to_reduce_op(const std::string& name) {
+  std::string upper = name;
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  for (int op = ReduceOp::SUM; op < ReduceOp::PREMUL_SUM; ++op) {
+    if (upper == name_of(static_cast<ReduceOp::RedOpType>(op))) return ReduceOp(static_cast<ReduceOp::RedOpType>(op));
+  }
+  TORCH_CHECK_VALUE(false, "Unrecognized reduce_op: ", name);
+}
+
+// A linear (or other) function of all ranks' tensors.
+struct Step : c10::intrusive_ptr_target {
+  enum Kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, REDUCE };
+
+  Kind kind = ALL_REDUCE;
+  c10::intrusive_ptr<ProcessGroup> group;
+  ReduceOp op = ReduceOp::SUM;
+  int64_t root = 0;
+  std::vector<int64_t> out_rows, in_rows;
+  double factor = 1;  // of the result
+
+  Tensor run(const Tensor& input) const;
+  c10::intrusive_ptr<Step> adjoint() const;
+};
+using StepPtr = c10::intrusive_ptr<Step>;
+
+std::vector<int64_t> with_rows(const Tensor& t, int64_t rows) {
+  std::vector<int64_t> sizes = t.sizes().vec();
+  sizes[0] = rows;
+  return sizes;
+}
+
+Tensor Step::run(const Tensor& input) const {
+  Tensor in = input, out;
+  switch (kind) {
+    case ALL_REDUCE: {
+      out = at::clone(input, c10::MemoryFormat::Contiguous);
+      Tensors list{out};
+      group->allreduce(list, {.reduceOp = op})->wait();
+      break;
+    }
+    case ALL_GATHER:
+      out = at::empty(with_rows(input, input.size(0) * group->getSize()), input.options());
+      group->all_gather_single(out, in)->wait();
+      break;
+    case REDUCE_SCATTER:
+      out = at::empty(with_rows(input, input.size(0) / group->getSize()), input.options());
+      group->reduce_scatter_single(out, in, {.reduceOp = op})->wait();
+      break;
+    case ALL_TO_ALL: {
+      int64_t rows = 0;
+      for (const int64_t n : out_rows) rows += n;
+      out = at::empty(with_rows(input, out_rows.empty() ? input.size(0) : rows), input.options());
+      std::vector<int64_t> to = out_rows, from = in_rows;
+      group->all_to_all_single(out, in, to, from)->wait();
+      break;
+    }
+    case BROADCAST: {
+      out = at::clone(input, c10::MemoryFormat::Contiguous);
+      Tensors list{out};
+      group->broadcast(list, {.rootRank = root})->wait();
+      break;
+    }
+    case REDUCE: {
+      out = at::clone(input, c10::MemoryFormat::Contiguous);
+      Tensors list{out};
+      group->reduce(list, {.reduceOp = op, .rootRank = root})->wait();
+      if (group->getRank() != root) out.zero_();
+      break;
+    }
+  }
+  if (factor != 1) out.mul_(factor);
+  return out;
+}
+
+StepPtr Step::adjoint() const {
+  TORCH_CHECK_NOT_IMPLEMENTED(op == ReduceOp::SUM || op == ReduceOp::AVG, "the gradient of a collective with ",
+                              name_of(op.op_), " is not implemented");
+  const auto made = c10::make_intrusive<Step>(*this);
+  switch (kind) {
+    case ALL_REDUCE:
+      break;
+    case ALL_GATHER:
+      made->kind = REDUCE_SCATTER;
+      break;
+    case REDUCE_SCATTER:
+      made->kind = ALL_GATHER;
+      made->op = ReduceOp::SUM;
+      if (op == ReduceOp::AVG) made->factor /= group->getSize();
+      break;
+    case ALL_TO_ALL:
+      std::swap(made->out_rows, made->in_rows);
+      break;
+    case BROADCAST:
+      made->kind = REDUCE;
+      break;
+    case REDUCE:
+      made->kind = BROADCAST;
+      break;
+  }
+  return made;
+}
+
+struct Collective : torch::autograd::Function<Collective> {
+  static Tensor forward(AutogradContext* ctx, const Tensor& input, const StepPtr& step) {
+    ctx->saved_data["step"] = c10::IValue::make_capsule(step);
+    return step->run(input);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto capsule = ctx->saved_data["step"].toCapsule();
+    return {apply(grads[0], static_cast<const Step*>(capsule.get())->adjoint()), Tensor()};
+  }
+};
+
+void check_input(const char* name, const Tensor& input, const c10::intrusive_ptr<ProcessGroup>& group,
+                 int64_t group_size) {
+  TORCH_CHECK(input.defined() && input.dim() > 0, name, ": expected an input with rows");
+  TORCH_CHECK_VALUE(group_size == group->getSize(), name, ": group_size is ", group_size, ", but the group has ",
+                    group->getSize(), " ranks");
+}
+
+void check_in_place(const char* name, const Tensor& input) {
+  TORCH_CHECK(!(c10::GradMode::is_enabled() && input.requires_grad()), name,
+              ": the tensor requires a gradient, which the form without _ has");
+}
+
+StepPtr step(Step::Kind kind, const GroupOrName& group) {
+  auto made = c10::make_intrusive<Step>();
+  made->kind = kind;
+  made->group = group.get();
+  return made;
+}
+
+template <class F>
+Tensors each(const Tensors& inputs, const F& f) {
+  Tensors outputs;
+  for (const Tensor& input : inputs) outputs.push_back(f(input));
+  return outputs;
+}
+
+}  // namespace
+
+GroupOrName::GroupOrName(c10::intrusive_ptr<ProcessGroup> group) : group_(std::move(group)) {
+  TORCH_CHECK_VALUE(group_, "a group that this rank is in is expected");
+}
+GroupOrName::GroupOrName(const std::string& name) : group_(resolve_process_group(name)) {}
+
+Tensor all_reduce(const Tensor& input, const std::string& reduce_op, const GroupOrName& group) {
+  const StepPtr made = step(Step::ALL_REDUCE, group);
+  made->op = to_reduce_op(reduce_op);
+  return Collective::apply(input, made);
+}
+Tensor& all_reduce_(Tensor& input, const std::string& reduce_op, const GroupOrName& group) {
+  check_in_place("all_reduce_", input);
+  Tensors list{input};
+  group.get()->allreduce(list, {.reduceOp = to_reduce_op(reduce_op)})->wait();
+  return input;
+}
+Tensors all_reduce_coalesced(const Tensors& inputs, const std::string& reduce_op, const GroupOrName& group) {
+  return each(inputs, [&](const Tensor& input) { return all_reduce(input, reduce_op, group); });
+}
+Tensors all_reduce_coalesced_(Tensors inputs, const std::string& reduce_op, const GroupOrName& group) {
+  for (Tensor& input : inputs) all_reduce_(input, reduce_op, group);
+  return inputs;
+}
+
+Tensor all_gather_into_tensor(const Tensor& input, int64_t group_size, const GroupOrName& group) {
+  check_input("all_gather_into_tensor", input, group.get(), group_size);
+  return Collective::apply(input, step(Step::ALL_GATHER, group));
+}
+Tensors all_gather_into_tensor_coalesced(const Tensors& inputs, int64_t group_size, const GroupOrName& group) {
+  return each(inputs, [&](const Tensor& input) { return all_gather_into_tensor(input, group_size, group); });
+}
+Tensor& all_gather_into_tensor_out(const Tensor& input, int64_t group_size, const GroupOrName& group, Tensor& output) {
+  check_input("all_gather_into_tensor_out", input, group.get(), group_size);
+  check_in_place("all_gather_into_tensor_out", input);
+  check_in_place("all_gather_into_tensor_out", output);
+  Tensor in = input;
+  group.get()->all_gather_single(output, in)->wait();
+  return output;
+}
+
+Tensor reduce_scatter_tensor(const Tensor& input, const std::string& reduce_op, int64_t group_size,
+                             const GroupOrName& group) {
+  check_input("reduce_scatter_tensor", input, group.get(), group_size);
+  TORCH_CHECK_VALUE(input.size(0) % group_size == 0, "reduce_scatter_tensor: the ", input.size(0),
+                    " rows cannot be divided among ", group_size, " ranks");
+  const StepPtr made = step(Step::REDUCE_SCATTER, group);
+  made->op = to_reduce_op(reduce_op);
+  return Collective::apply(input, made);
+}
+Tensors reduce_scatter_tensor_coalesced(const Tensors& inputs, const std::string& reduce_op, int64_t group_size,
+                                        const GroupOrName& group) {
+  return each(inputs, [&](const Tensor& input) { return reduce_scatter_tensor(input, reduce_op, group_size, group); });
+}
+
+Tensor all_to_all_single(const Tensor& input, c10::IntArrayRef output_split_sizes, c10::IntArrayRef input_split_sizes,
+                         const GroupOrName& group) {
+  check_input("all_to_all_single", input, group.get(), group.get()->getSize());
+  TORCH_CHECK_VALUE(output_split_sizes.empty() == input_split_sizes.empty(),
+                    "all_to_all_single: both sizes are expected, or none");
+  const StepPtr made = step(Step::ALL_TO_ALL, group);
+  made->out_rows = output_split_sizes.vec();
+  made->in_rows = input_split_sizes.vec();
+  return Collective::apply(input, made);
+}
+
+Tensor broadcast(const Tensor& input, int64_t src, const GroupOrName& group) {
+  const StepPtr made = step(Step::BROADCAST, group);
+  made->root = src;
+  return Collective::apply(input, made);
+}
+Tensor& broadcast_(Tensor& input, int64_t src, const GroupOrName& group) {
+  check_in_place("broadcast_", input);
+  Tensors list{input};
+  group.get()->broadcast(list, {.rootRank = src})->wait();
+  return input;
+}
+
+Tensor wait_tensor(const Tensor& tensor) {
+  return tensor;
+}
+
+}  // namespace c10d

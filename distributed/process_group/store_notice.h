@@ -1,0 +1,41 @@
+// A group's notices in its store.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "c10/util/intrusive_ptr.h"
+#include "distributed/process_group/group_watch.h"
+#include "distributed/process_group/host_backend.h"
+#include "distributed/store/store.h"
+
+namespace c10d {
+
+/// `store` is the group's alone; all ranks make their notice with the same part of it.
+class StoreNotice final : public Notice {
+ public:
+  StoreNotice(const c10::intrusive_ptr<Store>& store, int rank, int size);
+  void watch(Ears ears) override;
+  void unwatch() override { watch_ = nullptr; }
+  void post(const std::string& why, const std::vector<int>& waited_for) override;
+  std::string others() override;
+  bool ask(const std::string& topic) override;
+  std::vector<std::string> answers(const std::string& topic) override;
+
+ private:
+  Store& quick_store();
+
+  const c10::intrusive_ptr<Store> store_;
+  std::mutex quick_mutex_;
+  c10::intrusive_ptr<Store> quick_;  // with a short timeout; made when it is wanted
+  const int rank_, size_;
+  std::unique_ptr<GroupWatch> watch_;
+  std::string own_, first_;
+  std::set<int> waited_for_;
+};
+
+}  // namespace c10d
