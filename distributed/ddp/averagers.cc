@@ -9,6 +9,7 @@
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
+#include "distributed/ddp/comm.h"
 
 namespace torch::distributed::algorithms {
 namespace {
@@ -52,9 +53,10 @@ void ModelAverager::average_parameters(const std::vector<torch::optim::Optimizer
 
 PeriodicModelAverager::PeriodicModelAverager(int64_t period, int64_t warmup_steps,
                                              c10::intrusive_ptr<c10d::ProcessGroup> process_group)
-    : period_(period), warmup_steps_(warmup_steps), group_(std::move(process_group)) {
+    : period_(period),
+      warmup_steps_(warmup_steps),
+      group_(c10d::group_or_default(std::move(process_group), "PeriodicModelAverager")) {
   check("PeriodicModelAverager", period, warmup_steps);
-  TORCH_CHECK(group_, "PeriodicModelAverager: expected a process group");
   if (period == 1) {
     TORCH_WARN(
         "PeriodicModelAverager: with a period of 1 gradients could be averaged as well, by DistributedDataParallel");

@@ -73,6 +73,11 @@ std::vector<Tensor> all_gather(ProcessGroup& group, const Tensor& t) {
 
 }  // namespace
 
+c10::intrusive_ptr<ProcessGroup> group_or_default(c10::intrusive_ptr<ProcessGroup> group, const char* operation) {
+  TORCH_CHECK(group, operation, ": expected a process group");
+  return group;
+}
+
 void broadcast_coalesced(const c10::intrusive_ptr<ProcessGroup>& process_group, at::TensorList tensors,
                          size_t buffer_size, int rank) {
   TORCH_CHECK(process_group, "broadcast_coalesced: expected a process group");

@@ -14,6 +14,9 @@
 
 namespace c10d {
 
+/// The group, or, where none is given, the default group. Throws, in the name of `operation`, where there is none.
+c10::intrusive_ptr<ProcessGroup> group_or_default(c10::intrusive_ptr<ProcessGroup> group, const char* operation);
+
 /// Gives the tensors of rank `rank` to all ranks of the group, in place. Tensors of one dtype and device travel
 /// together, at most `buffer_size` bytes at a time (a tensor that is larger travels alone), and two such messages are
 /// on their way at once. Every rank calls it with tensors of the same sizes and dtypes in the same order.
@@ -70,7 +73,7 @@ class GradBucket {
 ///
 /// Collectives must be started by runHook() itself: a callback of a future runs on a thread of the process group at a
 /// time that differs from rank to rank, and what it starts would not come in one order. PowerSGDCommHook shows how
-/// several rounds are done.
+/// several rounds are done. Callbacks must not own the process group, which they could be the last to let go of.
 class CommHookInterface {
  public:
   virtual ~CommHookInterface() = default;

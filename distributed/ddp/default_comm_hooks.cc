@@ -84,9 +84,12 @@ FuturePtr CompressWrapperCommHook::runHook(GradBucket& bucket) {
   const c10::NoGradGuard no_grad;
   const Tensor buffer = bucket.getBuffer();
   bucket.getBufferRef() = at::to(buffer, dtype_);
+  // Weakly: what runs on a thread of the group must not be the last to let go of it.
   return hook_->runHook(bucket)->then(
-      [buffer, hook = hook_](Future& future) {
+      [buffer, weak = std::weak_ptr<CommHookInterface>(hook_)](Future& future) {
         const c10::NoGradGuard no_grad_there;
+        const auto hook = weak.lock();
+        TORCH_CHECK(hook != nullptr, "CompressWrapperCommHook: the hook is gone");
         buffer.copy_(hook->parseHookResult(future.value()));
         return c10::IValue(buffer);
       },

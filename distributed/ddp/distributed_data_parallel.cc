@@ -68,7 +68,7 @@ std::set<c10::TensorImpl*> sparse_weights(const Module& module) {
 
 DistributedDataParallelBase::DistributedDataParallelBase(DistributedDataParallelOptions options)
     : Module("DistributedDataParallel"), options_(std::move(options)) {
-  TORCH_CHECK(options_.process_group(), "DistributedDataParallel: expected a process group");
+  options_.process_group(c10d::group_or_default(options_.process_group(), "DistributedDataParallel"));
   TORCH_CHECK_VALUE(options_.bucket_cap_mb() > 0, "DistributedDataParallel: bucket_cap_mb must be positive, but is ",
                     options_.bucket_cap_mb());
 }

@@ -11,8 +11,11 @@ OptimizerOverlapCommHook::OptimizerOverlapCommHook(std::unique_ptr<CommHookInter
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> OptimizerOverlapCommHook::runHook(GradBucket& bucket) {
+  // Weakly: what runs on a thread of the group must not be the last to let go of it.
   return hook_->runHook(bucket)->then(
-      [bucket, hook = hook_, step = step_](c10::ivalue::Future& future) mutable {
+      [bucket, weak = std::weak_ptr<CommHookInterface>(hook_), step = step_](c10::ivalue::Future& future) mutable {
+        const auto hook = weak.lock();
+        TORCH_CHECK(hook != nullptr, "OptimizerOverlapCommHook: the hook is gone");
         at::Tensor reduced = hook->parseHookResult(future.value());
         bucket.setBuffer(reduced);
         const std::vector<at::Tensor> parameters = bucket.getParameters(), gradients = bucket.getGradients();

@@ -409,7 +409,7 @@ void Reducer::start_buckets() {
     try {
       bucket.future = comm_hook_ != nullptr ? run_comm_hook(given) : run_allreduce_hook(given);
     } catch (...) {
-      rethrow(std::current_exception(), bucket, next_bucket_);
+      rethrow(std::current_exception(), next_bucket_);
     }
     TORCH_CHECK(bucket.future, "DistributedDataParallel: the comm hook returned no future");
   }
@@ -477,14 +477,22 @@ bool Reducer::is_unused_everywhere(size_t index) const {
   return used_map_.defined() && used_map_.const_data_ptr<int32_t>()[index] == 0;
 }
 
-void Reducer::rethrow(const std::exception_ptr& error, const Bucket& bucket, size_t number) const {
+void Reducer::rethrow(const std::exception_ptr& error, size_t number, const std::exception_ptr& another) const {
   const std::string what =
       c10::str("DistributedDataParallel: the gradients of bucket ", number, " of ", buckets_.size(), " (",
-               names(bucket.variables), ") were not reduced on rank ", group_->getRank(), ": ");
+               names(buckets_[number].variables), ") were not reduced on rank ", group_->getRank(), ": ");
+  // Of operations that were on their way together only the first to fail may know what the other ranks say.
+  std::string more;
+  try {
+    if (another) std::rethrow_exception(another);
+  } catch (const c10::DistBackendError& e) {
+    more = "; the next bucket: " + e.msg();
+  } catch (...) {
+  }
   try {
     std::rethrow_exception(error);
   } catch (const c10::DistBackendError& e) {
-    TORCH_CHECK_WITH(DistBackendError, false, what, e.msg());
+    TORCH_CHECK_WITH(DistBackendError, false, what, e.msg(), more);
   }  // what a hook throws leaves as it is
 }
 
@@ -501,22 +509,28 @@ void Reducer::finalize() {
     }
   };
   if (comm_hook_ != nullptr) note([&] { comm_hook_->finishRounds(); });
+  std::vector<std::pair<size_t, std::exception_ptr>> failed;
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    const FuturePtr& future = buckets_[i].future;
+    // What a hook left open when it failed may never end.
+    if (comm_hook_ != nullptr && (error || !failed.empty()) && !future->completed()) continue;
+    future->wait();
+    if (future->hasError()) failed.emplace_back(i, future->exception_ptr());
+  }
   if (used_work_) note([&] { used_work_->wait(); });
   used_work_ = nullptr;
-  for (size_t i = 0; i < buckets_.size(); ++i) {
-    Bucket& bucket = buckets_[i];
-    note([&] {
-      if (error && !bucket.future->completed()) return;  // what did not end then may never do
-      try {
-        bucket.future->waitAndThrow();
-      } catch (...) {
-        rethrow(std::current_exception(), bucket, i);
-      }
-      if (!error && !optimizer_in_backward_) {
-        give_gradients(bucket, comm_hook_ != nullptr ? comm_hook_->parseHookResult(bucket.future->value())
-                                                     : detail::parseCppCommHookResult(bucket.future->value()));
-      }
-    });
+  if (!failed.empty()) {
+    error = nullptr;
+    note([&] { rethrow(failed[0].second, failed[0].first, failed.size() > 1 ? failed[1].second : nullptr); });
+  }
+  for (Bucket& bucket : buckets_) {
+    if (!error && !optimizer_in_backward_) {
+      note([&] {
+        const c10::IValue result = bucket.future->value();
+        give_gradients(bucket, comm_hook_ != nullptr ? comm_hook_->parseHookResult(result)
+                                                     : detail::parseCppCommHookResult(result));
+      });
+    }
     bucket.future = nullptr;
     if (bucket.is_sparse) bucket.buffer = Tensor();
   }
@@ -593,7 +607,7 @@ void Reducer::shadow_backward() {
       try {
         futures.push_back(comm_hook_ != nullptr ? run_comm_hook(given) : run_allreduce_hook(given));
       } catch (...) {
-        rethrow(std::current_exception(), bucket, i);
+        rethrow(std::current_exception(), i);
       }
     }
     c10::intrusive_ptr<Work> used;
@@ -608,7 +622,7 @@ void Reducer::shadow_backward() {
       try {
         futures[i]->waitAndThrow();
       } catch (...) {
-        rethrow(std::current_exception(), buckets_[i], i);
+        rethrow(std::current_exception(), i);
       }
       const c10::IValue result = futures[i]->value();
       if (optimizer_in_backward_) continue;

@@ -155,7 +155,8 @@ class Reducer {
   void push_rebuilt(size_t index);
   void finalize();
   void give_gradients(Bucket& bucket, const at::Tensor& reduced);
-  [[noreturn]] void rethrow(const std::exception_ptr& error, const Bucket& bucket, size_t number) const;
+  [[noreturn]] void rethrow(const std::exception_ptr& error, size_t number,
+                            const std::exception_ptr& another = nullptr) const;
   bool is_unused_everywhere(size_t index) const;
   std::string name(size_t index) const;
   std::string names(const std::vector<size_t>& indices) const;

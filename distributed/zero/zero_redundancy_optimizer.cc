@@ -47,6 +47,11 @@ int64_t numel_of(const IValue& value) {
   return sum;
 }
 
+ZeroRedundancyOptions with_group(ZeroRedundancyOptions options) {
+  options.process_group(c10d::group_or_default(options.process_group(), "ZeroRedundancyOptimizer"));
+  return options;
+}
+
 class ShadowStep final : public JoinHook {
  public:
   explicit ShadowStep(ZeroRedundancyOptimizerBase& zero) : zero_(zero) {}
@@ -61,8 +66,7 @@ class ShadowStep final : public JoinHook {
 ZeroRedundancyOptimizerBase::ZeroRedundancyOptimizerBase(const std::vector<OptimizerParamGroup>& param_groups,
                                                          std::unique_ptr<torch::optim::OptimizerOptions> defaults,
                                                          ZeroRedundancyOptions options, MakeOptimizer make)
-    : Optimizer(param_groups, std::move(defaults)), zero_(std::move(options)), make_(std::move(make)) {
-  TORCH_CHECK(zero_.process_group(), "ZeroRedundancyOptimizer: expected a process group");
+    : Optimizer(param_groups, std::move(defaults)), zero_(with_group(std::move(options))), make_(std::move(make)) {
   TORCH_CHECK_VALUE(
       !zero_.overlap_with_ddp() || !zero_.parameters_as_bucket_view(),
       "ZeroRedundancyOptimizer: overlap_with_ddp sends parameters by buckets of gradients, and has no use for "

@@ -357,6 +357,7 @@ std::shared_ptr<gloo::transport::Device> make_device(const GlooInterface& at) {
 std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store, int rank, int size,
                                          const GlooInterface& at, milliseconds timeout) {
   std::string stage = "making the device";
+  const gloo_transport::NoBrokenPipe quiet;  // in the device's thread, too
   try {
     auto waits = std::make_shared<gloo_transport::Waits>();
     std::shared_ptr<gloo::transport::Device> device = gloo_transport::guarded(make_device(at), waits);

@@ -1,5 +1,7 @@
 #include "distributed/process_group/gloo/guarded_transport.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "c10/util/string_util.h"
@@ -21,6 +23,24 @@ std::string names_of(const std::vector<int>& ranks) {
 DeadlineScope::DeadlineScope(Clock::time_point at) : before_(std::exchange(deadline, at)) {}
 DeadlineScope::~DeadlineScope() {
   deadline = before_;
+}
+
+NoBrokenPipe::NoBrokenPipe() {
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, &before_);
+}
+NoBrokenPipe::~NoBrokenPipe() {
+  if (::sigismember(&before_, SIGPIPE) == 1) return;
+  // One that has come stays with the thread and must not be delivered now.
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  const timespec at_once{};
+  while (::sigtimedwait(&pipe, nullptr, &at_once) > 0) {
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 class Buffer final : public gloo::transport::UnboundBuffer {
@@ -63,6 +83,7 @@ class Buffer final : public gloo::transport::UnboundBuffer {
   template <class Start>
   void start(const Peers& peers, const Start& inner_start) {
     check_alive();
+    const NoBrokenPipe quiet;
     try {
       inner_start();
     } catch (const gloo::Exception& e) {

@@ -8,6 +8,7 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <signal.h>
 
 #include <chrono>
 #include <memory>
@@ -52,6 +53,19 @@ class DeadlineScope {
 
  private:
   std::chrono::steady_clock::time_point before_;
+};
+
+/// As long as it lives, writing to a connection that the peer has closed is an error for the calling thread, and for
+/// threads that it starts, and no SIGPIPE, which would end the process: Gloo writes without MSG_NOSIGNAL.
+class NoBrokenPipe {
+ public:
+  NoBrokenPipe();
+  ~NoBrokenPipe();
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 /// A device whose contexts' buffers throw WaitError at the deadline and when a peer is gone, and gloo::IoException when
