@@ -17,6 +17,8 @@ struct BackendPlugin {
   std::string name;  // in small letters
   std::vector<c10::DeviceType> devices;
   std::chrono::milliseconds timeout = kBackendDefaultTimeout;
+  /// Whether a backend needs the other ranks: init_process_group then waits for all first.
+  bool needs_others = true;
   /// `options`: those that the program gave for this engine; null for none. Their timeout, name and ranks are to be
   /// those of `group`.
   std::function<c10::intrusive_ptr<Backend>(const DistributedBackendOptions& group,

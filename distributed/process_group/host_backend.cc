@@ -197,8 +197,11 @@ HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<Host
       recorder_group_(recorder_->add_group(options_->group_name, options_->group_desc, options_->backend, rank_,
                                            options_->global_ranks_in_group, size_)) {
   TORCH_CHECK(options_->threads >= 0, "Options: expected no thread or more, but got ", options_->threads);
+  if (notice_) watch();
   for (int i = 0; i < options_->threads; ++i) threads_.emplace_back([this] { serve(); });
-  if (!notice_) return;
+}
+
+void HostBackend::watch() {
   notice_->watch({.aborted = [this](const std::string& why) { hear(why); },
                   .status =
                       [this] {
@@ -242,13 +245,24 @@ std::string HostBackend::label() const {
 }
 
 void HostBackend::check_usable() const {
-  const std::string& why = broken_.empty() ? heard_ : broken_;
-  TORCH_CHECK_WITH(DistBackendError, why.empty(), label(), ": rank ", rank_, " cannot use it any more: ", why);
+  TORCH_CHECK_WITH(DistBackendError, broken_.empty(), label(), ": rank ", rank_, " cannot use it any more: ", broken_);
   TORCH_CHECK_WITH(DistBackendError, !stopping_, label(), " was shut down");
+}
+
+// What another rank has said becomes this rank's error with the first call after it.
+void HostBackend::take_in_what_was_heard() {
+  std::string why;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!broken_.empty()) return;
+    why = heard_;
+  }
+  if (!why.empty()) break_group(why, {});
 }
 
 c10::intrusive_ptr<Work> HostBackend::start(Fingerprint fingerprint, std::chrono::milliseconds timeout,
                                             const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, Body body) {
+  take_in_what_was_heard();
   OperationPtr operation;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -781,6 +795,7 @@ c10::intrusive_ptr<Work> HostBackend::barrier(const BarrierOptions& opts) {
 
 c10::intrusive_ptr<Work> HostBackend::start_between(OpType type, const Tensor& tensor, int peer, int tag, Body body) {
   TORCH_CHECK(tag >= 0, opTypeToString(type), ": a tag cannot be negative, but is ", tag);
+  take_in_what_was_heard();
   OperationPtr operation;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -863,6 +878,7 @@ c10::intrusive_ptr<Work> HostBackend::recvAnysource(std::vector<Tensor>& tensors
 
 void HostBackend::monitoredBarrier(const BarrierOptions& opts, bool wait_all_ranks) {
   std::chrono::milliseconds timeout = opts.timeout;
+  take_in_what_was_heard();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     check_usable();

@@ -153,7 +153,9 @@ class HostBackend : public Backend {
   void check_usable() const;
   void break_group(std::string& why, const std::vector<int>& waited_for);
   bool post(const std::string& why, const std::vector<int>& waited_for);
+  void watch();
   void hear(const std::string& why);
+  void take_in_what_was_heard();
   void look_for_stalls();
   void warn_of_stall(const Question& question, const std::vector<std::string>& answers) const;
   void run(const OperationPtr& operation);

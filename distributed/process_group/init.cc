@@ -47,6 +47,8 @@ World& world() {
 constexpr const char* kNotInitialized =
     "Default process group has not been initialized, please make sure to call init_process_group.";
 
+constexpr const char* kGo = "go";
+
 // What a group is made of.
 struct Plan {
   c10::intrusive_ptr<Store> store;
@@ -68,15 +70,6 @@ std::string key_of(int rank) {
   return c10::str("rank/", rank);
 }
 
-// That this rank has come, and that all ask for the same.
-void check_in(const Plan& plan) {
-  plan.store->set(key_of(plan.rank), this_process());
-  const std::string asked = c10::str("ranks ", c10::Join(", ", plan.ranks), " on ", plan.backends);
-  const std::string first = plan.store->compareSet("asked", "", c10::str("rank ", plan.rank, " for ", asked));
-  TORCH_CHECK_WITH(DistBackendError, first.substr(first.find(" for ") + 5) == asked, "process group ", plan.name,
-                   ": the ranks do not agree: rank ", plan.rank, " asks for ", asked, ", and ", first);
-}
-
 // Of those that have not checked in; "" where that cannot be told.
 std::string absent(const Plan& plan) {
   std::vector<int> ranks;
@@ -93,20 +86,53 @@ std::string absent(const Plan& plan) {
   return c10::str("; no word from rank", ranks.size() == 1 ? " " : "s ", c10::Join(", ", ranks));
 }
 
+// Says to all that wait in meet() that they may go on, or why not; the first one counts.
+std::string decide(const Plan& plan, const std::string& what) {
+  return plan.store->compareSet("decision", "", what);
+}
+
+// Returns when all ranks are here and ask for the same; a rank that asks for something else ends it for all.
+void meet(const Plan& plan, std::chrono::milliseconds timeout) {
+  plan.store->set(key_of(plan.rank), this_process());
+  const std::string asked = c10::str("ranks ", c10::Join(", ", plan.ranks), " on ", plan.backends);
+  const std::string first = plan.store->compareSet("asked", "", c10::str("rank ", plan.rank, " for ", asked));
+  std::string decision;
+  if (first.substr(first.find(" for ") + 5) != asked) {
+    decision = c10::str("the ranks do not agree: rank ", plan.rank, " asks for ", asked, ", and ", first);
+    decide(plan, decision);
+  } else if (plan.store->add("here", 1) == static_cast<int64_t>(plan.ranks.size())) {
+    decision = decide(plan, kGo);
+  } else {
+    try {
+      plan.store->wait({"decision"}, timeout);
+      decision = plan.store->get_to_str("decision");
+    } catch (const c10::DistStoreError&) {
+      // Who comes later is told so, too.
+      decision = decide(plan, c10::str("rank ", plan.rank, " of ", plan.ranks.size(), " waited for the others for ",
+                                       timeout.count(), " ms", absent(plan)));
+    }
+  }
+  TORCH_CHECK_WITH(DistBackendError, decision == kGo, "process group ", plan.name, ": ", decision);
+}
+
+bool are_options_for(const Plan& plan, const BackendPlugin& plugin) {
+  return plan.options && plan.options->backend == plugin.name;
+}
+std::chrono::milliseconds timeout_of(const Plan& plan, const BackendPlugin& plugin) {
+  if (plan.timeout) return *plan.timeout;
+  return are_options_for(plan, plugin) ? plan.options->timeout : plugin.timeout;
+}
+
 c10::intrusive_ptr<Backend> make_backend(const Plan& plan, const BackendPlugin& plugin, const std::string& part) {
-  const bool is_for_it = plan.options && plan.options->backend == plugin.name;
-  const std::chrono::milliseconds timeout = plan.timeout ? *plan.timeout
-                                            : is_for_it  ? plan.options->timeout
-                                                         : plugin.timeout;
   try {
     return plugin.make({.store = c10::make_intrusive<PrefixStore>(part, plan.store),
                         .group_rank = plan.rank,
                         .group_size = static_cast<int>(plan.ranks.size()),
-                        .timeout = timeout,
+                        .timeout = timeout_of(plan, plugin),
                         .group_id = plan.name,
                         .global_ranks_in_group = plan.ranks,
                         .group_desc = plan.description},
-                       is_for_it ? plan.options : nullptr);
+                       are_options_for(plan, plugin) ? plan.options : nullptr);
   } catch (const c10::Error& e) {
     TORCH_CHECK_WITH(DistBackendError, false, "process group ", plan.name, ": rank ", plan.rank, " of ",
                      plan.ranks.size(), " could not be connected by ", plugin.name, ": ", e.msg(), absent(plan));
@@ -120,7 +146,13 @@ Member make(const Plan& plan) {
       .group = c10::make_intrusive<ProcessGroup>(plan.store, plan.rank, size), .ranks = plan.ranks, .backends = ""};
   made.group->setGroupName(plan.name);
   made.group->setGroupDesc(plan.description);
-  check_in(plan);
+  bool needs_others = false;
+  std::chrono::milliseconds longest(0);
+  for (const auto& [device, name] : backends) {
+    needs_others = needs_others || find_backend(name).needs_others;
+    longest = std::max(longest, timeout_of(plan, find_backend(name)));
+  }
+  if (needs_others) meet(plan, longest);
   std::map<std::string, c10::intrusive_ptr<Backend>> by_name;
   for (const auto& [device, name] : backends) {
     const BackendPlugin& plugin = find_backend(name);
@@ -177,6 +209,15 @@ void check_ranks(const char* function, const Ranks& ranks, int64_t size) {
 int place_of(const Ranks& ranks, int64_t rank) {
   const auto found = std::find(ranks.begin(), ranks.end(), rank);
   return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
+}
+
+// The same on all of them, and short enough for a key.
+std::string name_of_ranks(const Ranks& ranks) {
+  const std::string list = c10::Join("_", ranks);
+  if (list.size() <= 200) return list;
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : list) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return c10::str(ranks.size(), "_", hash);
 }
 
 int variable(const std::string& name, const std::string& text) {
@@ -285,7 +326,7 @@ ProcessGroupPtr new_group(const std::optional<Ranks>& ranks, const NewGroupOptio
     if (options.use_local_synchronization) {
       TORCH_CHECK_VALUE(plan.rank >= 0, "new_group: with use_local_synchronization only its ranks may call, not rank ",
                         all.group->getRank());
-      const std::string members = c10::Join("_", plan.ranks);
+      const std::string members = name_of_ranks(plan.ranks);
       plan.name = c10::str("ranks_", members, ":", w.local_names[members]++);
     } else {
       plan.name = std::to_string(w.names++);

@@ -49,7 +49,10 @@ void StoreNotice::watch(Ears ears) {
   const std::string proposal = c10::str(device(), "-", device());
   const std::string name = "group " + store_->compareSet("name", "", proposal);
   const auto hear = [this, ears](const std::string& kind, const std::string& text) {
-    if (kind == "abort") ears.aborted(text);
+    if (kind == "abort") {
+      is_said_ = true;
+      ears.aborted(text);
+    }
     if (kind != "ask") return;
     try {
       quick_store().set(answer_key(text, rank_), ears.status());
@@ -83,30 +86,36 @@ void StoreNotice::post(const std::string& why, const std::vector<int>& waited_fo
   waited_for_.insert(waited_for.begin(), waited_for.end());
   first_ = quick_store().compareSet(kFirst, "", why);
   quick_store().set(key_of(rank_), c10::Join(" ", waited_for));
-  if (first_ == own_ && watch_) watch_->say("abort", why);
+  if (first_ == own_ && watch_ && !is_said_) watch_->say("abort", why);
 }
 
 // Who was waited for and says nothing is to blame.
 std::string StoreNotice::others() {
   std::set<int> said{rank_}, silent;
   const auto until = std::chrono::steady_clock::now() + kMoment;
+  std::string lost;
   do {
     std::this_thread::sleep_for(kPause);
-    for (int other = 0; other < size_; ++other) {
-      if (said.contains(other) || !quick_store().check({key_of(other)})) continue;
-      said.insert(other);
-      std::istringstream waited(quick_store().get_to_str(key_of(other)));
-      for (int rank; waited >> rank;) waited_for_.insert(rank);
+    try {
+      for (int other = 0; other < size_; ++other) {
+        if (said.contains(other) || !quick_store().check({key_of(other)})) continue;
+        said.insert(other);
+        std::istringstream waited(quick_store().get_to_str(key_of(other)));
+        for (int rank; waited >> rank;) waited_for_.insert(rank);
+      }
+    } catch (const c10::Error& e) {
+      // Its process may have ended for the same reason.
+      lost = "; what else the others say is not known: " + e.msg();
     }
     silent.clear();
     std::set_difference(waited_for_.begin(), waited_for_.end(), said.begin(), said.end(),
                         std::inserter(silent, silent.end()));
-  } while (said.size() < static_cast<size_t>(size_) && std::chrono::steady_clock::now() < until);
+  } while (lost.empty() && said.size() < static_cast<size_t>(size_) && std::chrono::steady_clock::now() < until);
   std::string text;
   if (own_.find(first_) == std::string::npos) text += "; the group's first error: " + first_;
   if (!silent.empty())
     text += c10::str("; no word from rank ", c10::Join(", ", std::vector<int>(silent.begin(), silent.end())));
-  return text;
+  return text + lost;
 }
 
 }  // namespace c10d

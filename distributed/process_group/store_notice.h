@@ -1,6 +1,7 @@
 // A group's notices in its store.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -34,6 +35,7 @@ class StoreNotice final : public Notice {
   c10::intrusive_ptr<Store> quick_;  // with a short timeout; made when it is wanted
   const int rank_, size_;
   std::unique_ptr<GroupWatch> watch_;
+  std::atomic<bool> is_said_ = false;  // the first error, to all
   std::string own_, first_;
   std::set<int> waited_for_;
 };

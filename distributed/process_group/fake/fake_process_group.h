@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "distributed/process_group/host_backend.h"
@@ -41,6 +42,10 @@ class FakeProcessGroup : public HostBackend {
   };
 
   FakeProcessGroup(int rank, int size, c10::intrusive_ptr<Options> options = Options::create());
+  static c10::intrusive_ptr<FakeProcessGroup> _create_internal(
+      int rank, int size, c10::intrusive_ptr<Options> options = Options::create()) {
+    return c10::make_intrusive<FakeProcessGroup>(rank, size, std::move(options));
+  }
 
   /// Since the last clear_calls(), in order.
   std::vector<FakeCall> calls() const;

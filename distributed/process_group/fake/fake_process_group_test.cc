@@ -74,6 +74,8 @@ TEST(FakeProcessGroup, ThousandsOfRanks) {
     EXPECT_EQ(get_rank(column), rank / kRow);
     EXPECT_EQ(get_world_size(column), kSize / kRow);
     td::all_reduce(at::ones({2}), ReduceOp::SUM, column);
+    // A name that a store takes as a key.
+    EXPECT_LT(new_group(std::nullopt, {.use_local_synchronization = true})->getGroupName().size(), 100u);
     bytes += fake_of(column)->calls().at(0).bytes;
     destroy_process_group();
   }

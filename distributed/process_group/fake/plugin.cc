@@ -17,7 +17,7 @@ c10::intrusive_ptr<Backend> make_fake(const DistributedBackendOptions& group,
 }
 
 [[maybe_unused]] const bool is_announced =
-    register_backend({.name = "fake", .devices = {c10::DeviceType::CPU}, .make = make_fake});
+    register_backend({.name = "fake", .devices = {c10::DeviceType::CPU}, .needs_others = false, .make = make_fake});
 
 }  // namespace
 }  // namespace c10d

@@ -40,6 +40,20 @@ uint64_t slot(uint64_t kind, uint32_t tag, int step = 0) {
   return kind | uint64_t{tag} << 16 | static_cast<uint64_t>(step);
 }
 
+// Under which a rank that cannot connect says so, and how often the others look.
+constexpr const char* kFailed = "gloo/failed";
+constexpr milliseconds kSlice(200), kPatience(500);
+
+void say_failed(const c10::intrusive_ptr<Store>& store, const std::string& why) noexcept {
+  try {
+    const auto quick = store->clone();
+    quick->setTimeout(kPatience);
+    quick->compareSet(kFailed, "", why);
+  } catch (const std::exception&) {
+    // The others have their deadline.
+  }
+}
+
 // Gloo's idea of a store: a part of ours.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
@@ -57,7 +71,16 @@ class GlooStore final : public gloo::rendezvous::Store {
   void wait(const std::vector<std::string>& keys, const milliseconds& timeout) override {
     std::vector<std::string> names;
     for (const std::string& key : keys) names.push_back(prefix_ + key);
-    store_->wait(names, timeout);
+    const auto until = Clock::now() + timeout;
+    while (true) {
+      const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+      if (left <= kSlice) return store_->wait(names, std::max(left, milliseconds(1)));
+      try {
+        return store_->wait(names, kSlice);
+      } catch (const c10::DistStoreError&) {
+        if (store_->check({kFailed})) TORCH_CHECK_WITH(DistBackendError, false, store_->get_to_str(kFailed));
+      }
+    }
   }
 
  private:
@@ -367,12 +390,19 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
     GlooStore keys(store, "gloo/", timeout);
     const gloo_transport::DeadlineScope scope(Clock::now() + timeout);
     context->connectFullMesh(keys, device);
+    // Nobody leaves while another still connects: Gloo ends a process whose peer is gone at that moment.
+    gloo::BarrierOptions all_connected(context);
+    all_connected.setTimeout(timeout);
+    gloo::barrier(all_connected);
     return std::make_unique<GlooEngine>(rank, size, std::move(context), std::move(waits));
   } catch (const std::exception& e) {
     const auto* const known = dynamic_cast<const c10::Error*>(&e);
-    TORCH_CHECK_WITH(DistBackendError, false, "Gloo: rank ", rank, " of ", size, " failed at ", stage,
-                     at.name.empty() && at.host.empty() ? std::string() : c10::str(" (", at.name, at.host, ")"), ": ",
-                     known != nullptr ? known->msg() : e.what());
+    const std::string why =
+        c10::str("Gloo: rank ", rank, " of ", size, " failed at ", stage,
+                 at.name.empty() && at.host.empty() ? std::string() : c10::str(" (", at.name, at.host, ")"), ": ",
+                 known != nullptr ? known->msg() : e.what());
+    say_failed(store, why);
+    TORCH_CHECK_WITH(DistBackendError, false, why);
   }
 }
 

@@ -1,13 +1,17 @@
 // Programs of libtorch's: its header paths, names and defaults.
 #include <gtest/gtest.h>
+#include <torch/csrc/distributed/c10d/debug.h>
 #include <torch/csrc/distributed/c10d/exception.h>
 #include <torch/torch.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/FakeProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Functional.hpp>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupWrapper.hpp>
 #include <torch/csrc/distributed/c10d/RankLocal.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -115,6 +119,31 @@ TEST(Libtorch, OwnEngine) {
   EXPECT_FALSE(torch::distributed::all_reduce(t, c10d::ReduceOp::SUM, std::nullopt, true)->isCompleted());
   EXPECT_THROW(torch::distributed::broadcast(t, 0), c10::NotImplementedError);
   torch::distributed::destroy_process_group();
+}
+
+TEST(Libtorch, FunctionalByName) {
+  auto store = c10::make_intrusive<::c10d::HashStore>();
+  ::setenv("GLOO_SOCKET_IFNAME", "lo", 1);
+  run(2, [&](int rank) {
+    torch::distributed::init_process_group("gloo", {.world_size = 2, .rank = rank, .store = store});
+    torch::Tensor x = torch::full({2}, rank + 1.0, torch::requires_grad());
+    const std::string op = "sum", name = c10d::get_default_group()->getGroupName();
+    torch::Tensor y = c10d::wait_tensor(c10d::all_reduce(x, op, name));
+    EXPECT_TRUE(torch::equal(y, torch::full({2}, 3.0)));
+    (y * (rank + 1)).sum().backward();
+    EXPECT_TRUE(torch::equal(x.grad(), torch::full({2}, 3.0)));
+    torch::distributed::destroy_process_group();
+  });
+}
+
+TEST(Libtorch, FakeAndDebug) {
+  auto fake = c10d::FakeProcessGroup::_create_internal(3, 1000);
+  std::vector<at::Tensor> tensors{torch::ones({2})};
+  EXPECT_TRUE(fake->allreduce(tensors)->wait());
+  EXPECT_EQ(c10d::debug_level(), c10d::DebugLevel::Off);
+  c10d::setDebugLevel(c10d::DebugLevel::Info);
+  EXPECT_EQ(c10d::debug_level(), c10d::DebugLevel::Info);
+  c10d::setDebugLevel(c10d::DebugLevel::Off);
 }
 
 TEST(Libtorch, Errors) {

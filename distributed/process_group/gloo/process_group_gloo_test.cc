@@ -7,6 +7,7 @@
 #include "c10/testing/message_of.h"
 #include "distributed/process_group/conformance.h"
 #include "distributed/store/hash_store.h"
+#include "distributed/store/tcp_store.h"
 #include "distributed/testing/run_ranks.h"
 
 namespace c10d {
@@ -60,6 +61,34 @@ TEST(Gloo, RanksThatDoNotCome) {
               ProcessGroupGloo(store, 0, 1, nowhere);
             }).find("failed at making the device (no-such-interface)"),
             std::string::npos);
+}
+
+// Without threads: a call returns when it is done.
+TEST(Gloo, OnTheCallingThread) {
+  const auto store = c10::make_intrusive<HashStore>();
+  testing::run_ranks(2, [&](int rank) {
+    auto without = options(milliseconds(20000));
+    without->threads = 0;
+    ProcessGroupGloo group(store, rank, 2, without);
+    std::vector<at::Tensor> t{at::full({4}, rank + 1.0f)};
+    EXPECT_TRUE(group.allreduce(t)->isCompleted());
+    EXPECT_EQ(t[0].data_ptr<float>()[3], 3.0f);
+    const auto work = rank == 0 ? group.send(t, 1, 0) : group.recv(t, 0, 0);
+    EXPECT_TRUE(work->isSuccess());
+  });
+}
+
+// A store that has ended is an error like others.
+TEST(Gloo, AStoreThatIsGone) {
+  TCPStoreOptions server_options;
+  server_options.port = 0;
+  server_options.isServer = true;
+  auto server = c10::make_intrusive<TCPStore>("127.0.0.1", server_options);
+  TCPStoreOptions client_options;
+  client_options.port = server->getPort();
+  const auto client = c10::make_intrusive<TCPStore>("127.0.0.1", client_options);
+  server = nullptr;
+  EXPECT_THROW(ProcessGroupGloo(client, 0, 1, options(milliseconds(300))), c10::DistError);
 }
 
 // A message of another size than its place ends neither process.
