@@ -4,8 +4,8 @@
 //   ./bazelw run //examples/gpt -- --out=run --text=shakespeare.txt --resume
 //   ./bazelw run //examples/gpt -- --out=run --sample_only --prompt="To be"
 //
-// By several processes, which a launcher starts (torchrun --nproc-per-node=2 .../gpt --ranks=2 ...): each computes a part
-// of every batch, and rank 0 writes.
+// By several processes, which a launcher starts (torchrun --nproc-per-node=2 .../gpt --ranks=2 ...): each computes a
+// part of every batch, and rank 0 writes.
 #include <absl/flags/flag.h>
 #include <errno.h>
 #include <signal.h>
