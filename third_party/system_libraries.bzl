@@ -4,6 +4,8 @@ load("//third_party:system_library.bzl", "system_library")
 
 load("//third_party:system_cuda.bzl", "system_cuda")
 
+load("//third_party:system_mpi.bzl", "system_mpi")
+
 def _always(_name):
     return True
 
@@ -110,6 +112,8 @@ def declare_system_libraries(is_missing = _always):
         )
     if is_missing("system_libzip"):
         system_library(name = "system_libzip", package = "libzip-dev", header = "zip.h", parts = {"libzip": ["-lzip"]})
+    if is_missing("system_mpi"):
+        system_mpi(name = "system_mpi")
     if is_missing("system_onednn"):
         system_library(name = "system_onednn", package = "libdnnl-dev", header = "oneapi/dnnl/dnnl.hpp", parts = {"onednn": ["-ldnnl"]})
     if is_missing("system_onnx"):

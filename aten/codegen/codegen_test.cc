@@ -178,7 +178,7 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
   for (const char* lines :
        {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"",
         "autocast { cpu: \"LOWER_PRECISION_FP\" }", "autocast { cpu: \"FP32\" cuda: \"FP32_SET_OPT_DTYPE\" }",
-        "sharding: \"auto_replicate\"", "sharding: \"rule\"", "decomposition: \"core::f\""}) {
+        "sharding: \"auto_replicate\"", "sharding: \"rule\"", "sharding: \"along(dim) scale(x)\"", "decomposition: \"core::f\""}) {
     EXPECT_EQ(table_of(with(lines)).operators.size(), 1u) << lines;
   }
   const auto problem = [&](const std::string& lines) {
@@ -192,6 +192,7 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
   EXPECT_TRUE(contains(problem("batch: \"x(dtype)\""), "calls 'x'"));
   EXPECT_TRUE(contains(problem("autocast { cuda: \"FP64\" }"), "autocast is the unknown policy 'FP64'"));
   EXPECT_TRUE(contains(problem("sharding: \"auto_split\""), "sharding is the unknown word 'auto_split'"));
+  EXPECT_TRUE(contains(problem("sharding: \"along(dim\""), "do not close"));
   EXPECT_TRUE(contains(problem("decomposition: \"f(x)\""), "decomposition is 'f(x)', which is no function's name"));
   const std::string composed = "op { schema: \"f(Tensor x) -> Tensor\" kernel { key: COMPOSITE function: \"f\" } ";
   EXPECT_TRUE(contains(error_of(composed + "batch: \"b\" }"), "never used"));
@@ -586,6 +587,24 @@ TEST(Emit, OperatorsAreListedByTheirFunctionalForm) {
     op { schema: "zero_(Tensor(a!) self) -> Tensor(a!)" }
     op { schema: "__and__.Scalar(Tensor self, Scalar other) -> Tensor" })pb")}),
             "__and__ demo\nf demo\nzero demo\n");
+}
+
+TEST(Emit, ShardingNamesEveryForm) {
+  const std::string text = emit_sharding({table_of(R"pb(
+    op { schema: "f.Tensor(Tensor self, Tensor other) -> Tensor" kernel { key: CPU function: "f" } element_wise: true
+         inplace { schema: "f_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)" }
+         out { schema: "f.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)" } }
+    op { schema: "g(Tensor self, int dim) -> Tensor" kernel { key: CPU function: "g" } sharding: "along(dim)" }
+    op { schema: "composed(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "c" } }
+    op { schema: "beside(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "b" } kernel { key: CPU function: "b_cpu" } }
+    op { schema: "none(Tensor self) -> Tensor" kernel { key: CPU function: "n" } })pb")});
+  EXPECT_TRUE(contains(text, "{\"f.Tensor\", \"auto_element_wise\", \"\"},\n"));
+  EXPECT_TRUE(contains(text, "{\"f_.Tensor\", \"auto_element_wise\", \"\"},\n"));
+  EXPECT_TRUE(contains(text, "{\"f.out\", \"auto_element_wise\", \"aten::f.Tensor\"},\n"));
+  EXPECT_TRUE(contains(text, "{\"g\", \"along(dim)\", \"\"},\n"));
+  EXPECT_TRUE(contains(text, "{\"beside\", \"compose\", \"\"},\n"));
+  EXPECT_FALSE(contains(text, "\"composed\""));
+  EXPECT_FALSE(contains(text, "\"none\""));
 }
 
 TEST(Emit, GroupsHaveTheirOperatorsUnderShortNames) {

@@ -54,6 +54,8 @@ std::string emit_int_methods(const Table& table);
 std::string emit_factories(const std::vector<Table>& tables);
 // "add binary": a line for each operator's functional form, with the families that have it. What <ATen/ops/NAME.h> include.
 std::string emit_operator_families(const std::vector<Table>& tables);
+// How operators take distributed tensors, by name: aten/ops/sharding_table.h.
+std::string emit_sharding(const std::vector<Table>& tables);
 // torch/special.h and the like: the operators special_f are f of namespace torch::special.
 std::string emit_group(const std::vector<Table>& tables, const std::string& group);
 // ATen/MetaFunctions.h: at::meta::f.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <set>
+#include <sstream>
 
 #include "aten/codegen/formula.h"
 #include "aten/codegen/model.h"
@@ -134,6 +135,19 @@ std::string rule_problem(const char* field, const std::string& rule, std::initia
   return is_function_name(rule) ? "" : std::string(field) + " is '" + rule + "', which is no function's name";
 }
 
+// What is wrong with words like "along(dim) scale(grad_output)"; which words there are, //distributed/tensor knows.
+std::string sharding_problem(const std::string& rule) {
+  std::istringstream words(rule);
+  for (std::string word; words >> word;) {
+    const size_t open = word.find('(');
+    const bool closed = open == std::string::npos || (open + 1 < word.size() && word.back() == ')');
+    if (!closed) return "sharding has the word '" + word + "', whose parentheses hold nothing or do not close";
+    const std::string problem = rule_problem("sharding", word.substr(0, open), {"auto_element_wise", "auto_replicate"});
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
 std::string autocast_problem(const Operator& op, const std::string& policy) {
   if (policy.empty()) return "";
   if (!is_one_of(policy,
@@ -175,10 +189,7 @@ std::string rules_problem(const Operator& op) {
   for (const std::string& policy : {entry.autocast().cpu(), entry.autocast().cuda()}) {
     if (const std::string problem = autocast_problem(op, policy); !problem.empty()) return problem;
   }
-  if (const std::string problem = rule_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"});
-      !problem.empty()) {
-    return problem;
-  }
+  if (const std::string problem = sharding_problem(entry.sharding()); !problem.empty()) return problem;
   return rule_problem("decomposition", entry.decomposition(), {});
 }
 

@@ -47,8 +47,11 @@ IValue tracked(const Tensor& self, const IValue& result) {
   return IValue(views);
 }
 
-// Makes the results what the schema says they are: arguments that were written to, or views of an argument.
-void keep_aliases(const c10::FunctionSchema& schema, const Stack& arguments, Stack& results) {
+// Makes the results what the schema says they are: arguments that were written to, or views of an argument. A view without a
+// derivative (detach) is in no graph.
+void keep_aliases(const c10::OperatorHandle& op, const Stack& arguments, Stack& results) {
+  const c10::FunctionSchema& schema = op.schema();
+  const bool tracks = op.op().differentiation != c10::Differentiation::kNone;
   for (size_t i = 0; i < schema.returns().size() && i < results.size(); ++i) {
     const c10::Argument& result = schema.returns()[i];
     if (result.alias().empty()) continue;
@@ -56,7 +59,7 @@ void keep_aliases(const c10::FunctionSchema& schema, const Stack& arguments, Sta
       if (schema.arguments()[j].alias() != result.alias()) continue;
       if (result.is_write()) {
         results[i] = arguments[j];
-      } else if (arguments[j].isTensor()) {
+      } else if (tracks && arguments[j].isTensor()) {
         results[i] = tracked(arguments[j].toTensor(), results[i]);
       }
       break;
@@ -73,7 +76,7 @@ void handle(void*, const c10::OperatorHandle& op, DispatchKeySet keys, Stack* st
   const WrapperTensorImpl* wrapper = first_wrapper(arguments);
   if (wrapper == nullptr) return op.redispatchBoxed(below, stack);
   wrapper->handle(op, below, stack);
-  keep_aliases(op.schema(), arguments, *stack);
+  keep_aliases(op, arguments, *stack);
 }
 
 constexpr c10::BoxedKernel kHandler{&handle, nullptr};

@@ -54,7 +54,7 @@ Tensor embedding_dense_double_backward(const Tensor& grad, const Tensor& indices
   const Tensor flat = at::reshape(indices, IntArrayRef(-1));
   Tensor rows = at::index_select(grad, 0, flat);
   if (scale_grad_by_freq) {
-    const Tensor none = at::zeros({grad.size(0)}, grad.options());
+    const Tensor none = at::new_zeros(grad, {grad.size(0)});
     const Tensor counts = at::index_add(none, 0, flat, at::ones(flat.sizes(), grad.options()));
     rows = at::div(rows, at::unsqueeze(at::index_select(counts, 0, flat), 1));
   }
@@ -65,7 +65,7 @@ Tensor embedding_dense_double_backward(const Tensor& grad, const Tensor& indices
 }
 
 Tensor index_backward(const Tensor& grad, IntArrayRef sizes, const std::vector<Tensor>& indices) {
-  return at::index_put(at::zeros(sizes, grad.options()), index_list(indices), grad, true);
+  return at::index_put(at::new_zeros(grad, sizes), index_list(indices), grad, true);
 }
 
 Tensor index_put_self_backward(const Tensor& grad, const std::vector<Tensor>& indices, bool accumulate) {
@@ -82,15 +82,15 @@ Tensor masked_fill_value_backward(const Tensor& grad, const Tensor& mask) {
 
 Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask) {
   const Tensor wide = at::expand(mask, broadcast_shapes(sizes, mask.sizes()));
-  return at::sum_to_size(at::masked_scatter(at::zeros(wide.sizes(), grad.options()), wide, grad), sizes);
+  return at::sum_to_size(at::masked_scatter(at::new_zeros(grad, wide.sizes()), wide, grad), sizes);
 }
 
 Tensor put_self_backward(const Tensor& grad, const Tensor& index, bool accumulate) {
-  return accumulate ? grad : at::put(grad, index, at::zeros(index.sizes(), grad.options()), false);
+  return accumulate ? grad : at::put(grad, index, at::new_zeros(grad, index.sizes()), false);
 }
 
 Tensor take_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& index) {
-  return at::put(at::zeros(sizes, grad.options()), index, grad, true);
+  return at::put(at::new_zeros(grad, sizes), index, grad, true);
 }
 
 Tensor index_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes) {
@@ -104,7 +104,7 @@ Tensor index_add_source_backward(
 }
 
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
-  Tensor result = at::zeros(sizes, grad.options());
+  Tensor result = at::new_zeros(grad, sizes);
   return at::scatter_add_(result, dim, index, grad);
 }
 
@@ -187,7 +187,7 @@ std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<DimVector
   for (const DimVector& s : sizes) {
     // Tensors of size [0] are joined with tensors of any rank.
     if (s.size() == 1 && s[0] == 0) {
-      parts.push_back(at::zeros({0}, grad.options()));
+      parts.push_back(at::new_zeros(grad, {0}));
       continue;
     }
     const int64_t n = s[static_cast<size_t>(dim)];

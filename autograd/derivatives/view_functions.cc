@@ -64,7 +64,7 @@ Tensor select_grad(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t i
     const int64_t place = index < 0 ? index + sizes[dim] : index;
     return sparse_placed(at::unsqueeze(grad, dim), sizes, dim, place);
   }
-  Tensor zeros = at::zeros(sizes, grad.options());
+  Tensor zeros = at::new_zeros(grad, sizes);
   if (GradMode::is_enabled()) return at::select_scatter(zeros, grad, dim, index);
   Tensor part = at::select(zeros, dim, index);
   at::copy_(part, grad);
@@ -84,7 +84,7 @@ Tensor slice_grad(
     const int64_t first = start.value_or(0), from = first < 0 ? first + sizes[dim] : first;
     return sparse_placed(grad, sizes, dim, std::clamp<int64_t>(from, 0, sizes[dim]));
   }
-  Tensor zeros = at::zeros(sizes, grad.options());
+  Tensor zeros = at::new_zeros(grad, sizes);
   if (GradMode::is_enabled()) return at::slice_scatter(zeros, grad, dim, start, end, step);
   Tensor part = at::slice(zeros, dim, start, end, step);
   at::copy_(part, grad);
@@ -92,7 +92,7 @@ Tensor slice_grad(
 }
 
 Tensor diagonal_grad(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-  Tensor zeros = at::zeros(sizes, grad.options());
+  Tensor zeros = at::new_zeros(grad, sizes);
   if (GradMode::is_enabled()) return at::diagonal_scatter(zeros, grad, offset, dim1, dim2);
   Tensor part = at::diagonal(zeros, offset, dim1, dim2);
   at::copy_(part, grad);
@@ -132,12 +132,13 @@ Tensor join_parts(
   std::vector<Tensor> parts;
   parts.reserve(lengths.size());
   DimVector part_sizes(sizes.begin(), sizes.end());
+  const Tensor* given = std::find_if(grads, grads + lengths.size(), [](const Tensor& grad) { return grad.defined(); });
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (grads[i].defined()) {
       parts.push_back(grads[i]);
     } else {
       part_sizes[static_cast<size_t>(dim)] = lengths[i];
-      parts.push_back(at::zeros(part_sizes, options));
+      parts.push_back(given != grads + lengths.size() ? at::new_zeros(*given, part_sizes, options) : at::zeros(part_sizes, options));
     }
   }
   Tensor whole = whole_of(parts, sizes, dim);
@@ -177,7 +178,7 @@ Tensor repeat_grad(const Tensor& grad, IntArrayRef repeats, IntArrayRef sizes) {
   // Each dimension of the result is (repeat, size): the repeats are summed.
   const size_t lead = repeats.size() - sizes.size();
   for (int64_t repeat : repeats) {
-    if (repeat == 0) return at::zeros(sizes, grad.options());
+    if (repeat == 0) return at::new_zeros(grad, sizes);
   }
   DimVector split, dims;
   for (size_t d = 0; d < repeats.size(); ++d) {

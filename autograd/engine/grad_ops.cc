@@ -64,7 +64,7 @@ bool is_sparse(const at::Tensor& t) {
 // `grad`'s values in memory laid out by sizes and strides of `g`.
 at::Tensor laid_out(const at::Tensor& grad, const Geometry& g) {
   if (grad.strides().equals(at::IntArrayRef(g.strides.data(), g.strides.size()))) return grad;
-  at::Tensor result = at::empty_strided(g.sizes, g.strides, grad.options());
+  at::Tensor result = at::new_empty_strided(grad, g.sizes, g.strides);
   at::copy_(result, grad);
   return result;
 }
@@ -217,9 +217,9 @@ at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geom
   const int64_t offset = in_place.storage_offset() + view.offset - base.offset;
   if (c10::GradMode::is_enabled()) {
     return at::as_strided_scatter(
-        in_place, at::zeros(view.sizes, grad.options()), view.sizes, view.strides, offset);
+        in_place, at::new_zeros(grad, view.sizes), view.sizes, view.strides, offset);
   }
-  at::Tensor result = at::empty_strided(base.sizes, base.strides, grad.options());
+  at::Tensor result = at::new_empty_strided(grad, base.sizes, base.strides);
   at::copy_(result, in_place);
   at::Tensor part = at::as_strided(result, view.sizes, view.strides, view.offset - base.offset);
   at::zero_(part);

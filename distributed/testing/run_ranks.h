@@ -18,4 +18,8 @@ void run_ranks(int size, const std::function<void(int rank)>& body,
 std::vector<std::string> errors_of_ranks(int size, const std::function<void(int rank)>& body,
                                          std::chrono::milliseconds limit = std::chrono::seconds(60));
 
+/// For ranks that are processes of a launcher: from now on the bodies of this rank alone are run here. `gather`, called
+/// by all processes, takes what this rank threw, or "", and returns what each rank did.
+void set_own_rank(int rank, std::function<std::vector<std::string>(const std::string& own)> gather);
+
 }  // namespace c10d::testing

@@ -97,6 +97,7 @@ TEST(LoggingTensor, GradientsAreRecorded) {
   EXPECT_NE(at::wrapper_of<LoggingTensor>(wrapped.grad()), nullptr);
   // Nothing of the kind is lost where a tensor is detached or kept.
   EXPECT_NE(at::wrapper_of<LoggingTensor>(wrapped.detach()), nullptr);
+  EXPECT_FALSE(wrapped.detach().requires_grad());
   EXPECT_NE(at::wrapper_of<LoggingTensor>(wrapped.variable_data()), nullptr);
 }
 

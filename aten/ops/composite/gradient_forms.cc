@@ -42,21 +42,21 @@ Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const
   if (sizes.empty()) return grad;
   dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()));
   const Tensor g = keepdim ? grad : at::unsqueeze(grad, dim), i = keepdim ? indices : at::unsqueeze(indices, dim);
-  return at::scatter(at::zeros(sizes, grad.options()), dim, i, g);
+  return at::scatter(at::new_zeros(grad, sizes), dim, i, g);
 }
 
 Tensor index_select_backward(const Tensor& grad, IntArrayRef self_sizes, int64_t dim, const Tensor& index) {
-  Tensor result = at::zeros(self_sizes, grad.options());
+  Tensor result = at::new_zeros(grad, self_sizes);
   return at::index_add_(result, dim, index, grad);
 }
 
 Tensor gather_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index, bool) {
-  Tensor result = at::zeros(self.sizes(), grad.options());
+  Tensor result = at::new_zeros(grad, self.sizes());
   return at::scatter_add_(result, dim, index, grad);
 }
 
 Tensor masked_select_backward(const Tensor& grad, const Tensor& input, const Tensor& mask) {
-  return at::masked_scatter(at::zeros(broadcast_shapes(input.sizes(), mask.sizes()), grad.options()), mask, grad);
+  return at::masked_scatter(at::new_zeros(grad, broadcast_shapes(input.sizes(), mask.sizes())), mask, grad);
 }
 
 Tensor unfold_backward(const Tensor& grad_in, IntArrayRef input_sizes, int64_t dim, int64_t size, int64_t step) {
@@ -74,7 +74,7 @@ Tensor unfold_backward(const Tensor& grad_in, IntArrayRef input_sizes, int64_t d
   if (rank == 0) return at::sum(grad_in, IntArrayRef{0});
   if (step >= size) {
     // Windows that do not overlap are places of their own.
-    Tensor result = at::zeros(input_sizes, grad_in.options()), windows = at::unfold(result, dim, size, step);
+    Tensor result = at::new_zeros(grad_in, input_sizes), windows = at::unfold(result, dim, size, step);
     at::copy_(windows, grad_in);
     return result;
   }
@@ -82,7 +82,7 @@ Tensor unfold_backward(const Tensor& grad_in, IntArrayRef input_sizes, int64_t d
   const Tensor begins = at::arange(0, count * step, step, longs), within = at::arange(size, longs);
   const Tensor places = at::reshape(at::add(at::unsqueeze(begins, 1), within), {-1});
   const Tensor windows = at::flatten(at::movedim(grad_in, -1, dim + 1), dim, dim + 1);
-  return at::index_add(at::zeros(input_sizes, grad_in.options()), dim, places, windows);
+  return at::index_add(at::new_zeros(grad_in, input_sizes), dim, places, windows);
 }
 
 // --- reductions and scans ---

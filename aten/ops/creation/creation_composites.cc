@@ -206,15 +206,15 @@ Tensor dim_arange(const Tensor& like, int64_t dim) {
 }
 
 Tensor select_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t index) {
-  return at::select_scatter(at::zeros(input_sizes, grad_output.options()), grad_output, dim, index);
+  return at::select_scatter(at::new_zeros(grad_output, input_sizes), grad_output, dim, index);
 }
 Tensor slice_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t start, int64_t end,
                       int64_t step) {
-  return at::slice_scatter(at::zeros(input_sizes, grad_output.options()), grad_output, dim, start, end, step);
+  return at::slice_scatter(at::new_zeros(grad_output, input_sizes), grad_output, dim, start, end, step);
 }
 Tensor diagonal_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t offset, int64_t dim1,
                          int64_t dim2) {
-  return at::diagonal_scatter(at::zeros(input_sizes, grad_output.options()), grad_output, offset, dim1, dim2);
+  return at::diagonal_scatter(at::new_zeros(grad_output, input_sizes), grad_output, offset, dim1, dim2);
 }
 
 }  // namespace at::native
