@@ -11,6 +11,7 @@
 #include "c10/core/grad_mode.h"
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
+#include "distributed/process_group/init.h"
 
 namespace c10d {
 namespace {
@@ -74,8 +75,9 @@ std::vector<Tensor> all_gather(ProcessGroup& group, const Tensor& t) {
 }  // namespace
 
 c10::intrusive_ptr<ProcessGroup> group_or_default(c10::intrusive_ptr<ProcessGroup> group, const char* operation) {
-  TORCH_CHECK(group, operation, ": expected a process group");
-  return group;
+  if (group) return group;
+  TORCH_CHECK(is_initialized(), operation, ": expected a process group: none was given, and there is no default group");
+  return get_default_group();
 }
 
 void broadcast_coalesced(const c10::intrusive_ptr<ProcessGroup>& process_group, at::TensorList tensors,

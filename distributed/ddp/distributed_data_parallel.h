@@ -28,7 +28,7 @@ struct DistributedDataParallelOptions {
   DistributedDataParallelOptions(c10::intrusive_ptr<c10d::ProcessGroup> process_group)
       : process_group_(std::move(process_group)) {}
 
-  /// The ranks that train together. Must be given.
+  /// The ranks that train together. None: the default group.
   TORCH_ARG(c10::intrusive_ptr<c10d::ProcessGroup>, process_group);
   /// Whether every forward pass begins with rank 0's buffers on all ranks.
   TORCH_ARG(bool, broadcast_buffers) = true;

@@ -24,7 +24,7 @@ struct ZeroRedundancyOptions {
   ZeroRedundancyOptions(c10::intrusive_ptr<c10d::ProcessGroup> process_group)
       : process_group_(std::move(process_group)) {}
 
-  /// The ranks that the state is spread over. Must be given.
+  /// The ranks that the state is spread over. None: the default group.
   TORCH_ARG(c10::intrusive_ptr<c10d::ProcessGroup>, process_group);
   /// Whether parameters become parts of flat tensors, one a rank and dtype, that are sent as they are.
   TORCH_ARG(bool, parameters_as_bucket_view) = false;

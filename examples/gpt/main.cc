@@ -3,6 +3,9 @@
 //   ./bazelw run //examples/gpt -- --text=shakespeare.txt --out=run
 //   ./bazelw run //examples/gpt -- --out=run --text=shakespeare.txt --resume
 //   ./bazelw run //examples/gpt -- --out=run --sample_only --prompt="To be"
+//
+// By several processes, which a launcher starts (torchrun --nproc-per-node=2 .../gpt --ranks=2 ...): each computes a
+// part of every batch, and rank 0 writes.
 #include <absl/flags/flag.h>
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +17,7 @@
 #include "examples/common/device.h"
 #include "examples/common/flags.h"
 #include "examples/common/run_folder.h"
+#include "examples/gpt/ranks.h"
 #include "examples/gpt/trainer.h"
 #include "utils/checkpoint/checkpoint.h"
 #include "utils/serialize/file_io.h"
@@ -34,6 +38,8 @@ ABSL_FLAG(bool, cuda_graph, false, "capture a training step and replay it; on CU
 ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while training");
 ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");
+ABSL_FLAG(int64_t, ranks, 0, "processes that train together, which a launcher has started (0: as many as it says)");
+ABSL_FLAG(std::string, parallel, "ddp", "how they do: ddp, each with the whole model and a part of the batch");
 ABSL_FLAG(int64_t, checkpoint_every, 200, "steps between checkpoints");
 ABSL_FLAG(int64_t, validate_every, 0, "steps between validations (0: a tenth of --steps)");
 ABSL_FLAG(bool, resume, false, "go on from the checkpoint in --out");
@@ -91,6 +97,10 @@ void check_flags() {
   check_range("threads", static_cast<double>(absl::GetFlag(FLAGS_threads)), 0, 4096);
   check_range("checkpoint_every", static_cast<double>(absl::GetFlag(FLAGS_checkpoint_every)), 1, 1e12);
   check_range("validate_every", static_cast<double>(absl::GetFlag(FLAGS_validate_every)), 0, 1e12);
+  check_range("ranks", static_cast<double>(absl::GetFlag(FLAGS_ranks)), 0, 1e6);
+  if (absl::GetFlag(FLAGS_parallel) != "ddp") {
+    examples::fail(c10::str("--parallel=", absl::GetFlag(FLAGS_parallel), " is not ddp"));
+  }
   check_range("length", static_cast<double>(absl::GetFlag(FLAGS_length)), 0, 1e9);
   check_range("temperature", absl::GetFlag(FLAGS_temperature), 0, 1000);
   check_range("top_k", static_cast<double>(absl::GetFlag(FLAGS_top_k)), 0, 1e9);
@@ -197,6 +207,23 @@ gpt::RunSettings training_settings(const gpt::Files& files, const examples::Comm
   return settings_from(stored, line.given);
 }
 
+// Another rank than the first: it writes nothing, and goes on with a checkpoint where the first one does.
+int follow(gpt::Ranks& ranks, const gpt::Files& files, const examples::CommandLine& line, bool resume) {
+  resume = resume && examples::exists(files.checkpoint());
+  gpt::RunSettings settings = settings_from_flags();
+  if (resume) {
+    torch::serialize::Checkpoint stored;
+    read_checkpoint_values(stored, files.checkpoint());
+    settings = settings_from(stored, line.given);
+  }
+  const gpt::Text text(read_text(line.repeated), settings.model.context);
+  gpt::Trainer trainer(settings, text, execution_from_flags(), &ranks);
+  if (ranks.any(resume)) trainer.resume(files.checkpoint());
+  catch_signals();
+  trainer.run(files, 1, 1, stop);
+  return 0;
+}
+
 int run(const examples::CommandLine& line) {
   const bool sample_only = absl::GetFlag(FLAGS_sample_only);
   bool resume = absl::GetFlag(FLAGS_resume);
@@ -206,12 +233,16 @@ int run(const examples::CommandLine& line) {
   if (absl::GetFlag(FLAGS_threads) > 0) torch::set_num_threads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
   if (sample_only) return sample(files.checkpoint(), line);
 
+  const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks));
+  const bool is_first = ranks == nullptr || ranks->rank() == 0;
+  if (!is_first) return follow(*ranks, files, line, resume);
   examples::RunFolder folder;
   if (!out.empty() && examples::exists(files.folder)) folder.take(files.folder);
   const gpt::RunSettings settings = out.empty() ? settings_from_flags() : training_settings(files, line, resume);
   const gpt::Text text(read_text(line.repeated), settings.model.context);
   const gpt::Execution execution = execution_from_flags();
-  gpt::Trainer trainer(settings, text, execution);
+  gpt::Trainer trainer(settings, text, execution, ranks.get());
+  if (ranks != nullptr) resume = ranks->any(resume);
   if (resume) trainer.resume(files.checkpoint());
   if (out.empty()) {
     folder.make_new(examples::user_path("gpt-run"));

@@ -159,9 +159,10 @@ std::string fingerprint(const Text& text) {
   return out;
 }
 
-Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution& execution)
+Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution& execution, Ranks* ranks)
     : settings_(settings),
       execution_(execution),
+      ranks_(ranks),
       text_(text),
       model_([&] {
         torch::manual_seed(settings.seed);
@@ -174,8 +175,12 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
               /*growth_interval=*/2000, /*enabled=*/settings.dtype == "fp16"),
       window_(std::max<int64_t>(1, settings.steps / kChartPoints)) {
   const auto on_device = torch::TensorOptions(torch::kLong).device(execution.device);
-  tokens_ = torch::empty({settings.batch, settings.model.context}, on_device);
-  targets_ = torch::empty({settings.batch, settings.model.context}, on_device);
+  const int64_t parts = ranks == nullptr ? 1 : ranks->size();
+  TORCH_CHECK_VALUE(settings.batch % parts == 0, "batch=", settings.batch, " is no multiple of the ", parts, " ranks");
+  TORCH_CHECK_VALUE(ranks == nullptr || !execution.cuda_graph, "cuda_graph is for one process");
+  tokens_ = torch::empty({settings.batch / parts, settings.model.context}, on_device);
+  targets_ = torch::empty({settings.batch / parts, settings.model.context}, on_device);
+  if (ranks != nullptr) ranks->take(model_);
   if (!execution.cuda_graph) return;
   static_cast<torch::optim::AdamWOptions&>(optimizer_.defaults()).fused(true);
   for (auto& group : optimizer_.param_groups()) {
@@ -261,15 +266,15 @@ void Trainer::draw(const Files& files) const {
   write_svg(files.chart(), chart);
 }
 
-torch::Tensor Trainer::loss(const torch::Tensor& tokens, const torch::Tensor& targets) {
+torch::Tensor Trainer::loss(const torch::Tensor& tokens, const torch::Tensor& targets, bool trains) {
   torch::autocast region(execution_.device.type(), settings_.dtype == "fp16" ? torch::kHalf : torch::kBFloat16,
                          /*enabled=*/settings_.dtype != "float32");
-  return model_->loss(tokens, targets);
+  return trains && ranks_ != nullptr ? ranks_->loss(tokens, targets) : model_->loss(tokens, targets);
 }
 
 // All of a step that a graph holds: nothing in it waits for the device.
 void Trainer::step_on_batch() {
-  step_loss_ = loss(tokens_, targets_);
+  step_loss_ = loss(tokens_, targets_, /*trains=*/true);
   optimizer_.zero_grad();
   scaler_.scale(step_loss_).backward();
   scaler_.unscale_(optimizer_);
@@ -286,8 +291,9 @@ double Trainer::train_step() {
                                        settings_.least_learning_rate);
   for (auto& group : optimizer_.param_groups()) group.options().set_lr(rate);
   const Batch batch = text_.training_batch(settings_.batch);
-  tokens_.copy_(batch.first);
-  targets_.copy_(batch.second);
+  const int64_t rows = tokens_.size(0), from = ranks_ == nullptr ? 0 : ranks_->rank() * rows;
+  tokens_.copy_(batch.first.narrow(0, from, rows));
+  targets_.copy_(batch.second.narrow(0, from, rows));
   if (!execution_.cuda_graph || steps_run_ < kStepsBeforeCapture) {
     step_on_batch();
   } else {
@@ -296,7 +302,8 @@ double Trainer::train_step() {
   }
   ++steps_run_;
   ++step_;
-  return step_loss_.item<double>();
+  const double here = step_loss_.item<double>();
+  return ranks_ == nullptr ? here : ranks_->mean(here);
 }
 
 void Trainer::record(double loss) {
@@ -327,7 +334,20 @@ double Trainer::last_validation_loss() const {
   return validation_.losses.empty() ? std::nan("") : validation_.losses.back();
 }
 
+// A signal may reach one process only, or each at another step.
+bool Trainer::is_stopped(const std::atomic<bool>& stop) { return ranks_ == nullptr ? stop.load() : ranks_->any(stop); }
+
+bool Trainer::follow(const std::atomic<bool>& stop) {
+  model_->train();
+  while (step_ < settings_.steps && !is_stopped(stop)) {
+    const double loss = train_step();
+    TORCH_CHECK(loss == loss && loss < 1e30, "the loss is ", loss, " at step ", step_);
+  }
+  return step_ >= settings_.steps;
+}
+
 bool Trainer::run(const Files& files, int64_t checkpoint_every, int64_t validate_every, const std::atomic<bool>& stop) {
+  if (!is_first()) return follow(stop);
   torch::utils::tensorboard::SummaryWriter events(files.folder, step_ > 0 ? step_ + 1 : -1);
   torch::utils::Progress progress(settings_.steps, stdout, step_, std::max<int64_t>(1, settings_.steps / 20));
   if (step_ == 0) save(files);
@@ -336,7 +356,7 @@ bool Trainer::run(const Files& files, int64_t checkpoint_every, int64_t validate
   const double tokens_a_step = static_cast<double>(settings_.batch * settings_.model.context);
   double began = now();
   int64_t steps_timed = 0;
-  while (step_ < settings_.steps && !stop) {
+  while (step_ < settings_.steps && !is_stopped(stop)) {
     const double loss = train_step();
     TORCH_CHECK(loss == loss && loss < 1e30, "the loss is ", loss, " at step ", step_, ": try a smaller --learning_rate");
     record(loss);

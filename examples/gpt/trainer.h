@@ -42,6 +42,20 @@ struct Execution {
   bool cuda_graph = false;  // steps are captured after the first few, and replayed
 };
 
+// Processes that train one model together, each with its part of the batch.
+class Ranks {
+ public:
+  virtual ~Ranks() = default;
+  virtual int64_t rank() const = 0;
+  virtual int64_t size() const = 0;
+  // The model becomes rank 0's on all.
+  virtual void take(Gpt& model) = 0;
+  // Of this rank's part; backward() then gives the mean gradient of all.
+  virtual torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) = 0;
+  virtual double mean(double value) = 0;
+  virtual bool any(bool here) = 0;
+};
+
 struct Files {
   std::string folder;
   std::string checkpoint() const { return folder + "/checkpoint.safetensors"; }
@@ -51,7 +65,8 @@ struct Files {
 class Trainer {
  public:
   // Makes model and optimizer from the settings' seed.
-  Trainer(const RunSettings& settings, const Text& text, const Execution& execution = {});
+  // With `ranks`, which must live as long, all draw the same batches and take their part; rank 0 writes.
+  Trainer(const RunSettings& settings, const Text& text, const Execution& execution = {}, Ranks* ranks = nullptr);
 
   // Takes over the checkpoint's weights, optimizer, random state, step and losses. Throws c10::Error, with nothing changed,
   // where it is damaged, of another model or of another text.
@@ -71,15 +86,20 @@ class Trainer {
   int64_t step() const { return step_; }
 
  private:
-  torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets);
+  bool is_first() const { return ranks_ == nullptr || ranks_->rank() == 0; }
+  torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets, bool trains = false);
   void step_on_batch();
   double train_step();
+  bool is_stopped(const std::atomic<bool>& stop);
+  // The steps of a rank that writes nothing.
+  bool follow(const std::atomic<bool>& stop);
   void record(double loss);
   void save(const Files& files);
   void draw(const Files& files) const;
 
   RunSettings settings_;
   Execution execution_;
+  Ranks* ranks_;
   const Text& text_;
   Gpt model_;
   torch::optim::AdamW optimizer_;

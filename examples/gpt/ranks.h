@@ -1,0 +1,16 @@
+// A run of several processes, each with a part of every batch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "examples/gpt/trainer.h"
+
+namespace gpt {
+
+// The processes that this one was started with, by torchrun or the like: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+// Null where it was started alone. Throws c10::Error where there are not `expected` (0: any number), or where they do
+// not find each other.
+std::unique_ptr<Ranks> start_ranks(int64_t expected);
+
+}  // namespace gpt

@@ -1,0 +1,128 @@
+// examples/gpt by several processes, as a launcher starts them.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "c10/testing/files.h"
+#include "c10/util/exception.h"
+#include "tests/integration/process.h"
+
+namespace integration {
+namespace {
+
+using c10::testing::fresh_folder;
+using c10::testing::write_file;
+using ::testing::HasSubstr;
+
+// One that nobody listens at now.
+std::string free_port() {
+  const int s = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  TORCH_CHECK(::bind(s, reinterpret_cast<sockaddr*>(&address), size) == 0, "no port");
+  TORCH_CHECK(::getsockname(s, reinterpret_cast<sockaddr*>(&address), &size) == 0, "no port");
+  ::close(s);
+  return std::to_string(ntohs(address.sin_port));
+}
+
+class GptRanks : public ::testing::Test {
+ protected:
+  GptRanks() : folder_(fresh_folder()) {
+    std::string text;
+    for (int i = 0; i < 300; ++i) text += "the cat " + std::to_string(i * 7 % 10) + " sat on the mat\n";
+    write_file(folder_ + "/text", text);
+  }
+
+  std::vector<std::string> command(const std::vector<std::string>& more) const {
+    std::vector<std::string> out = {data_file("examples/gpt/gpt"),
+                                    "--text=text",
+                                    "--layers=1",
+                                    "--heads=2",
+                                    "--width=16",
+                                    "--context=8",
+                                    "--batch=4",
+                                    "--warmup=5",
+                                    "--length=20",
+                                    "--threads=1",
+                                    "--out=" + out_};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+
+  // Of each rank; `last` are options of how the last one is run.
+  std::vector<Outcome> run_ranks(int size, const std::vector<std::string>& more, RunOptions last = {}) const {
+    const std::string port = free_port();
+    std::vector<Outcome> outcomes(static_cast<size_t>(size));
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size; ++rank) {
+      std::vector<std::string> all = {"/usr/bin/env", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port,
+                                      "RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(size)};
+      for (const std::string& word : command(more)) all.push_back(word);
+      RunOptions options;
+      if (rank + 1 == size) options = last;
+      options.folder = folder_;
+      threads.emplace_back(
+          [&outcomes, rank, all, options] { outcomes[static_cast<size_t>(rank)] = run(all, options); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return outcomes;
+  }
+
+  std::string folder_, out_ = "run";
+};
+
+std::string validation_of(const std::string& text) {
+  const size_t at = text.rfind("validation loss ");
+  return at == std::string::npos ? "none in: " + text : text.substr(at, std::string("validation loss 1.234").size());
+}
+
+TEST_F(GptRanks, TwoTrainAsOne) {
+  out_ = "one";
+  const Outcome one = run(command({"--steps=40"}), {folder_});
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  out_ = "two";
+  std::vector<Outcome> ranks = run_ranks(2, {"--steps=20", "--ranks=2", "--parallel=ddp"});
+  ranks = run_ranks(2, {"--steps=40", "--resume"});
+  for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_THAT(ranks[0].out, HasSubstr("resumed at step 20"));
+  EXPECT_EQ(ranks[1].out, "");
+  // The learning rate of the first half was another one.
+  out_ = "whole";
+  ranks = run_ranks(2, {"--steps=40"});
+  EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
+}
+
+TEST_F(GptRanks, AKilledRankEndsTheOther) {
+  const std::vector<Outcome> ranks = run_ranks(2, {"--steps=10000000"}, {.signal = SIGKILL, .after_ms = 1500});
+  EXPECT_EQ(ranks[1].signal, SIGKILL);
+  EXPECT_EQ(ranks[0].exit_code, 1);
+  EXPECT_THAT(ranks[0].err, HasSubstr("rank 1"));
+}
+
+TEST_F(GptRanks, OneSignalStopsAll) {
+  const std::vector<Outcome> ranks = run_ranks(2, {"--steps=10000000"}, {.signal = SIGINT, .after_ms = 1500});
+  EXPECT_EQ(ranks[0].exit_code, 0) << ranks[0].err;
+  EXPECT_EQ(ranks[1].exit_code, 0) << ranks[1].err;
+  EXPECT_THAT(ranks[0].out, HasSubstr("and saved; --out="));
+}
+
+TEST_F(GptRanks, OptionsThatMakeNoSense) {
+  const Outcome alone = run(command({"--ranks=2"}), {folder_});
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_EQ(alone.err, "gpt: --ranks=2, but 1 process was started: a launcher such as torchrun starts them\n");
+  EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err, HasSubstr("--parallel=other is not ddp"));
+  for (const Outcome& o : run_ranks(3, {})) {
+    EXPECT_EQ(o.exit_code, 1);
+    EXPECT_THAT(o.err, HasSubstr("batch=4 is no multiple of the 3 ranks"));
+  }
+}
+
+}  // namespace
+}  // namespace integration
