@@ -178,7 +178,8 @@ TEST(Table, RulesForBatchesAutocastAndDistributedTensors) {
   for (const char* lines :
        {"batch: \"auto_element_wise\"", "batch: \"batch::f\"", "batch: \"at::f(x, dtype)\"",
         "autocast { cpu: \"LOWER_PRECISION_FP\" }", "autocast { cpu: \"FP32\" cuda: \"FP32_SET_OPT_DTYPE\" }",
-        "sharding: \"auto_replicate\"", "sharding: \"rule\"", "sharding: \"along(dim) scale(x)\"", "decomposition: \"core::f\""}) {
+        "sharding: \"auto_replicate\"", "sharding: \"rule\"", "sharding: \"along(dim) scale(x)\"",
+        "decomposition: \"core::f\""}) {
     EXPECT_EQ(table_of(with(lines)).operators.size(), 1u) << lines;
   }
   const auto problem = [&](const std::string& lines) {
@@ -596,7 +597,8 @@ TEST(Emit, ShardingNamesEveryForm) {
          out { schema: "f.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)" } }
     op { schema: "g(Tensor self, int dim) -> Tensor" kernel { key: CPU function: "g" } sharding: "along(dim)" }
     op { schema: "composed(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "c" } }
-    op { schema: "beside(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "b" } kernel { key: CPU function: "b_cpu" } }
+    op { schema: "beside(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "b" }
+         kernel { key: CPU function: "b_cpu" } }
     op { schema: "none(Tensor self) -> Tensor" kernel { key: CPU function: "n" } })pb")});
   EXPECT_TRUE(contains(text, "{\"f.Tensor\", \"auto_element_wise\", \"\"},\n"));
   EXPECT_TRUE(contains(text, "{\"f_.Tensor\", \"auto_element_wise\", \"\"},\n"));

@@ -4,7 +4,8 @@
 //   [--operator_declarations=F] [--kernel_declarations=F] [--operators=F]
 //            [--registry=F] [--derivatives=F] [--forward=F] [--autocast=F] [--layers=F]
 //            [--nested=F] [--decomposition_declarations=F] [--decompositions=F] [--examples=F] [--evidence=F ...]
-//   generate [--methods=F] [--factories=F] [--operator_families=F] [--sharding=F] [--documentation=F] [--facts=F] [--kernel_names=F]
+//   generate [--methods=F] [--factories=F] [--operator_families=F] [--sharding=F] [--documentation=F] [--facts=F]
+//            [--kernel_names=F]
 //            [--special=F] [--fft=F] [--linalg=F] [--meta_functions=F] --table=T1 --table=T2 ... [--evidence=F ...]
 //
 // A table's family is the name of its folder.

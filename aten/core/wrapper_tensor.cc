@@ -47,8 +47,8 @@ IValue tracked(const Tensor& self, const IValue& result) {
   return IValue(views);
 }
 
-// Makes the results what the schema says they are: arguments that were written to, or views of an argument. A view without a
-// derivative (detach) is in no graph.
+// Makes the results what the schema says they are: arguments that were written to, or views of an argument. A view
+// without a derivative (detach) is in no graph.
 void keep_aliases(const c10::OperatorHandle& op, const Stack& arguments, Stack& results) {
   const c10::FunctionSchema& schema = op.schema();
   const bool tracks = op.op().differentiation != c10::Differentiation::kNone;

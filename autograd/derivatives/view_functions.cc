@@ -138,7 +138,8 @@ Tensor join_parts(
       parts.push_back(grads[i]);
     } else {
       part_sizes[static_cast<size_t>(dim)] = lengths[i];
-      parts.push_back(given != grads + lengths.size() ? at::new_zeros(*given, part_sizes, options) : at::zeros(part_sizes, options));
+      const bool any = given != grads + lengths.size();
+      parts.push_back(any ? at::new_zeros(*given, part_sizes, options) : at::zeros(part_sizes, options));
     }
   }
   Tensor whole = whole_of(parts, sizes, dim);

@@ -9,8 +9,8 @@
 
 namespace torch::distributed::tensor {
 
-DeviceMesh::DeviceMesh(c10::DeviceType device_type, std::vector<int64_t> shape, std::vector<int64_t> ranks, int64_t rank,
-                       std::vector<Group> groups, std::vector<std::string> names)
+DeviceMesh::DeviceMesh(c10::DeviceType device_type, std::vector<int64_t> shape, std::vector<int64_t> ranks,
+                       int64_t rank, std::vector<Group> groups, std::vector<std::string> names)
     : data_(std::make_shared<Data>()) {
   data_->device_type = device_type;
   data_->shape = std::move(shape);
@@ -88,7 +88,8 @@ DeviceMesh DeviceMesh::slice(const std::vector<std::string>& names) const {
   }
   for (const std::string& name : names) {
     const int64_t dim = dim_of(name);
-    TORCH_CHECK_VALUE(std::find(dims.begin(), dims.end(), dim) == dims.end(), "DeviceMesh: '", name, "' is named twice");
+    TORCH_CHECK_VALUE(std::find(dims.begin(), dims.end(), dim) == dims.end(), "DeviceMesh: '", name,
+                      "' is named twice");
     dims.push_back(dim);
     shape.push_back(size(dim));
     groups.push_back(get_group(dim));

@@ -14,8 +14,8 @@
 
 namespace torch::distributed::tensor {
 
-/// An n-dimensional arrangement of ranks, with a process group along each dimension: the ranks that differ from this one
-/// in that coordinate only. A cheap handle; copies are the same mesh.
+/// An n-dimensional arrangement of ranks, with a process group along each dimension: the ranks that differ from this
+/// one in that coordinate only. A cheap handle; copies are the same mesh.
 ///
 ///   DeviceMesh mesh(torch::kCPU, {2, 2}, {0, 1, 2, 3}, rank, {across, along}, {"dp", "tp"});
 ///   mesh.get_group("tp")->getSize();  // 2
@@ -57,9 +57,7 @@ class DeviceMesh {
   std::string str() const;
 
   /// The same ranks in the same places on the same kind of device.
-  friend bool operator==(const DeviceMesh& a, const DeviceMesh& b) {
-    return a.data_ == b.data_ || a.same_content(b);
-  }
+  friend bool operator==(const DeviceMesh& a, const DeviceMesh& b) { return a.data_ == b.data_ || a.same_content(b); }
 
   /// What operators of distributed tensors found out once.
   void* cache(std::shared_ptr<void> (*make)()) const;

@@ -40,25 +40,27 @@ TEST(Placement, PiecesAreChunks) {
 }
 
 TEST(DeviceMesh, CoordinatesGroupsAndSlices) {
-  testing::run_mesh({2, 3}, [](const DeviceMesh& mesh) {
-    const std::vector<int64_t>& at = *mesh.get_coordinate();
-    EXPECT_EQ(at[0] * 3 + at[1], mesh.get_rank());
-    EXPECT_EQ(mesh.size(), 6);
-    EXPECT_EQ(mesh.size(1), 3);
-    EXPECT_EQ(mesh.get_group("tp")->getSize(), 3);
-    EXPECT_EQ(mesh.get_local_rank("dp"), at[0]);
-    const DeviceMesh row = mesh["tp"];
-    EXPECT_EQ(row.ndim(), 1);
-    EXPECT_EQ(row.mesh(), (std::vector<int64_t>{at[0] * 3, at[0] * 3 + 1, at[0] * 3 + 2}));
-    EXPECT_EQ(row.get_group(), mesh.get_group(1));
-    EXPECT_EQ(mesh.slice({"tp", "dp"}).shape(), (std::vector<int64_t>{3, 2}));
-    EXPECT_NE(row, mesh);
-    EXPECT_EQ(row, mesh["tp"]);
-    EXPECT_EQ(mesh.str(), "DeviceMesh((dp=2, tp=3), device: 'cpu', [0, 1, 2, 3, 4, 5])");
-    EXPECT_THROW(mesh["pp"], c10::Error);
-    EXPECT_THROW(mesh.get_group(), c10::Error);
-    EXPECT_THROW(mesh.size(2), c10::IndexError);
-  }, {"dp", "tp"});
+  testing::run_mesh({2, 3},
+                    [](const DeviceMesh& mesh) {
+                      const std::vector<int64_t>& at = *mesh.get_coordinate();
+                      EXPECT_EQ(at[0] * 3 + at[1], mesh.get_rank());
+                      EXPECT_EQ(mesh.size(), 6);
+                      EXPECT_EQ(mesh.size(1), 3);
+                      EXPECT_EQ(mesh.get_group("tp")->getSize(), 3);
+                      EXPECT_EQ(mesh.get_local_rank("dp"), at[0]);
+                      const DeviceMesh row = mesh["tp"];
+                      EXPECT_EQ(row.ndim(), 1);
+                      EXPECT_EQ(row.mesh(), (std::vector<int64_t>{at[0] * 3, at[0] * 3 + 1, at[0] * 3 + 2}));
+                      EXPECT_EQ(row.get_group(), mesh.get_group(1));
+                      EXPECT_EQ(mesh.slice({"tp", "dp"}).shape(), (std::vector<int64_t>{3, 2}));
+                      EXPECT_NE(row, mesh);
+                      EXPECT_EQ(row, mesh["tp"]);
+                      EXPECT_EQ(mesh.str(), "DeviceMesh((dp=2, tp=3), device: 'cpu', [0, 1, 2, 3, 4, 5])");
+                      EXPECT_THROW(mesh["pp"], c10::Error);
+                      EXPECT_THROW(mesh.get_group(), c10::Error);
+                      EXPECT_THROW(mesh.size(2), c10::IndexError);
+                    },
+                    {"dp", "tp"});
 }
 
 TEST(DeviceMesh, RefusesWhatIsNone) {

@@ -104,7 +104,9 @@ struct Inputs {
   const DeviceMesh* mesh = nullptr;
 };
 
-bool is_whole_anyway(const Tensor& t) { return t.dim() == 0 || ImplicitReplication::is_on(); }
+bool is_whole_anyway(const Tensor& t) {
+  return t.dim() == 0 || ImplicitReplication::is_on();
+}
 
 Inputs inputs_of(const OperatorHandle& op, const Stack& arguments) {
   Inputs inputs;
@@ -134,16 +136,18 @@ Inputs inputs_of(const OperatorHandle& op, const Stack& arguments) {
   }
   for (const Inputs::One& one : inputs.all) {
     const c10::Argument& argument = op.schema().arguments()[one.argument];
-    TORCH_CHECK(one.impl != nullptr || (is_whole_anyway(one.tensor) && !argument.is_write()), toString(op.operator_name()),
+    TORCH_CHECK(one.impl != nullptr || (is_whole_anyway(one.tensor) && !argument.is_write()),
+                toString(op.operator_name()),
                 ": got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
-                "distributed operators! '", argument.name(), "' is a plain tensor");
+                "distributed operators! '",
+                argument.name(), "' is a plain tensor");
   }
   return inputs;
 }
 
 SpecPtr whole_spec(const DeviceMesh& mesh, const Tensor& t) {
-  return c10::make_intrusive<Spec>(mesh, std::vector<Placement>(static_cast<size_t>(mesh.ndim())), t.sizes(), t.strides(),
-                                   t.scalar_type());
+  return c10::make_intrusive<Spec>(mesh, std::vector<Placement>(static_cast<size_t>(mesh.ndim())), t.sizes(),
+                                   t.strides(), t.scalar_type());
 }
 
 // Adds what a value is; false where that is not known.
@@ -203,7 +207,8 @@ std::optional<Key> key_of(const OperatorHandle& op, const Stack& arguments, cons
   return key;
 }
 
-// The number among the tensors that an operator returns of what it wrote to an argument; nullopt where it returns it not.
+// The number among the tensors that an operator returns of what it wrote to an argument; nullopt where it returns it
+// not.
 std::optional<size_t> result_of(const c10::FunctionSchema& schema, const c10::Argument& argument) {
   for (size_t k = 0; k < schema.returns().size(); ++k) {
     if (!argument.alias().empty() && schema.returns()[k].alias() == argument.alias()) return k;
@@ -211,13 +216,15 @@ std::optional<size_t> result_of(const c10::FunctionSchema& schema, const c10::Ar
   return std::nullopt;
 }
 
-// The sizes, strides and dtypes of the results for the whole tensors; nullopt where no kernel for the meta device says them.
+// The sizes, strides and dtypes of the results for the whole tensors; nullopt where no kernel for the meta device says
+// them.
 std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle& op, const Stack& arguments) {
   Stack meta = arguments;
   for_each_tensor(meta, [](IValue& value, size_t) {
     const Tensor t = value.toTensor();
     if (!t.defined()) return;
-    Tensor without = at::empty_strided(t.sizes(), t.strides(), at::TensorOptions().dtype(t.scalar_type()).device(at::kMeta));
+    Tensor without =
+        at::empty_strided(t.sizes(), t.strides(), at::TensorOptions().dtype(t.scalar_type()).device(at::kMeta));
     without.unsafeGetTensorImpl()->set_wrapped_number(t.unsafeGetTensorImpl()->is_wrapped_number());
     value = IValue(without);
   });
@@ -308,7 +315,8 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
         const c10::Argument& argument = op.schema().arguments()[call.inputs[i].argument];
         if (argument.is_write()) {
           const auto result = result_of(op.schema(), argument);
-          const Placement& now = result && *result < strategy.outputs.size() ? strategy.outputs[*result] : strategy.inputs[i];
+          const Placement& now =
+              result && *result < strategy.outputs.size() ? strategy.outputs[*result] : strategy.inputs[i];
           cost += transition_cost(now, spec.placements()[m], bytes, call.parts);
         }
       }
@@ -324,7 +332,8 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
       // What was decided counts for the dimensions of the mesh that come: several may cut one of the tensor.
       std::vector<Placement> placements = spec.placements();
       placements[m] = best->inputs[i];
-      call.inputs[i].spec = c10::make_intrusive<Spec>(mesh, std::move(placements), spec.sizes(), spec.strides(), spec.dtype());
+      call.inputs[i].spec =
+          c10::make_intrusive<Spec>(mesh, std::move(placements), spec.sizes(), spec.strides(), spec.dtype());
     }
     for (size_t k = 0; k < results.size(); ++k) results[k][m] = best->outputs[k];
   }
@@ -337,10 +346,13 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
   return decision;
 }
 
-DTensorImpl& mutable_impl(const Tensor& t) { return static_cast<DTensorImpl&>(*t.unsafeGetTensorImpl()); }
+DTensorImpl& mutable_impl(const Tensor& t) {
+  return static_cast<DTensorImpl&>(*t.unsafeGetTensorImpl());
+}
 
 // What an argument that the operator wrote to becomes: `part`, which is one of a tensor with these placements.
-void write_back(const Tensor& argument, const Tensor& part, const std::vector<Placement>& placements, const SpecPtr& result) {
+void write_back(const Tensor& argument, const Tensor& part, const std::vector<Placement>& placements,
+                const SpecPtr& result) {
   DTensorImpl& impl = mutable_impl(argument);
   const SpecPtr before = impl.spec();
   if (result && (result->sizes() != before->sizes() || result->strides() != before->strides())) {
@@ -361,9 +373,11 @@ bool same_memory(const Tensor& a, const Tensor& b) {
 void check_memory(const OperatorHandle& op, const Inputs::One& written) {
   if (!written.tensor.is_view()) return;
   const DTensorImpl* base = detail::impl_of(written.tensor._base());
-  TORCH_CHECK(base == nullptr || written.impl->local().numel() == 0 || same_memory(base->local(), written.impl->local()),
-              toString(op.operator_name()), ": '", op.schema().arguments()[written.argument].name(),
-              "' is a view of a DTensor along a dimension that is sharded, and cannot be written to; redistribute that one first");
+  TORCH_CHECK(
+      base == nullptr || written.impl->local().numel() == 0 || same_memory(base->local(), written.impl->local()),
+      toString(op.operator_name()), ": '", op.schema().arguments()[written.argument].name(),
+      "' is a view of a DTensor along a dimension that is sharded, and cannot be written to; redistribute that one "
+      "first");
 }
 
 bool is_view(const c10::FunctionSchema& schema) {
@@ -387,14 +401,16 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
     }
     const bool written = schema.arguments()[one.argument].is_write();
     const std::vector<Placement>& present = one.impl->spec()->placements();
-    parts[i] = present == decision.inputs[i] ? one.impl->local()
-                                             : redistribute_local(one.impl->local(), *one.impl->spec(), decision.inputs[i]);
+    parts[i] = present == decision.inputs[i]
+                   ? one.impl->local()
+                   : redistribute_local(one.impl->local(), *one.impl->spec(), decision.inputs[i]);
     if (!written) continue;
     check_memory(op, one);
     const SpecPtr result = result_spec(one.argument);
     const bool reshaped =
         result && (result->sizes() != one.impl->spec()->sizes() || result->strides() != one.impl->spec()->strides());
-    // A geometry of its own, which others that hold the same part do not see; or memory of its own, which is copied back.
+    // A geometry of its own, which others that hold the same part do not see; or memory of its own, which is copied
+    // back.
     if (reshaped) parts[i] = parts[i].detach();
     if (present != decision.inputs[i] && same_memory(parts[i], one.impl->local())) parts[i] = at::clone(parts[i]);
   }
@@ -419,7 +435,8 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
     }
     const Tensor result = detail::wrap(local, decision.outputs.at(next));
     // Where a view begins, gradients of what is written to it need to know.
-    if (is_view(schema)) result.unsafeGetTensorImpl()->set_storage_offset(inputs.all[0].tensor.storage_offset() + decision.offsets[next]);
+    if (is_view(schema))
+      result.unsafeGetTensorImpl()->set_storage_offset(inputs.all[0].tensor.storage_offset() + decision.offsets[next]);
     ++next;
     value = IValue(result);
   });
@@ -443,7 +460,8 @@ void run_random(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, con
     if (&one == &self) {
       value = IValue(at::empty_strided(spec->sizes(), spec->strides(), self.impl->local().options()));
     } else if (one.impl != nullptr) {
-      value = IValue(redistribute_local(one.impl->local(), *one.impl->spec(), std::vector<Placement>(placements.size())));
+      value =
+          IValue(redistribute_local(one.impl->local(), *one.impl->spec(), std::vector<Placement>(placements.size())));
     }
   });
   op.redispatchBoxed(keys, &stack);
@@ -470,13 +488,13 @@ void run_out(const OperatorHandle& op, const std::string& functional, Stack& sta
     (op.schema().arguments()[a].is_write() ? outs : inputs).push_back(stack[a]);
   }
   handle.callBoxed(inputs);
-  TORCH_CHECK(inputs.size() == outs.size(), toString(op.operator_name()), ": ", outs.size(), " results are asked for, but ",
-              handle.schema().name(), " has ", inputs.size());
+  TORCH_CHECK(inputs.size() == outs.size(), toString(op.operator_name()), ": ", outs.size(),
+              " results are asked for, but ", handle.schema().name(), " has ", inputs.size());
   for (size_t k = 0; k < outs.size(); ++k) {
     Tensor out = outs[k].toTensor();
     const Tensor result = inputs[k].toTensor();
-    TORCH_CHECK(out.sizes() == result.sizes(), toString(op.operator_name()), ": the result has the sizes ", result.sizes(),
-                ", but out= is a DTensor of sizes ", out.sizes(), ", which cannot be resized");
+    TORCH_CHECK(out.sizes() == result.sizes(), toString(op.operator_name()), ": the result has the sizes ",
+                result.sizes(), ", but out= is a DTensor of sizes ", out.sizes(), ", which cannot be resized");
     out.copy_(result);
   }
   stack = std::move(outs);
@@ -526,7 +544,8 @@ void nll_loss_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stac
   if (mean) stack[0] = IValue(at::div(stack[0].toTensor(), stack[1].toTensor()));
 }
 
-// Of a table whose rows lie on several ranks each looks up what it has: the rows of the others are zero, and the result a sum.
+// Of a table whose rows lie on several ranks each looks up what it has: the rows of the others are zero, and the result
+// a sum.
 void embedding_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
   const Inputs inputs = inputs_of(op, stack);
   const DTensorImpl *weight = inputs.all[0].impl, *indices = inputs.all.at(1).impl;
@@ -537,15 +556,17 @@ void embedding_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& sta
     const Placement &of_weight = weight->spec()->placements()[m], &of_indices = indices->spec()->placements()[m];
     const bool rows = of_weight.is_shard(0);
     by_rows = by_rows || rows;
-    known = (rows || of_weight.is_shard(1) ? of_indices.is_replicate()
-                                           : of_weight.is_replicate() && (of_indices.is_replicate() || of_indices.is_shard()));
+    known = (rows || of_weight.is_shard(1)
+                 ? of_indices.is_replicate()
+                 : of_weight.is_replicate() && (of_indices.is_replicate() || of_indices.is_shard()));
     if (rows) result[m] = Partial();
     if (of_weight.is_shard(1)) result[m] = Shard(indices->dim());
     if (of_indices.is_shard()) result[m] = of_indices;
   }
   if (!known || !by_rows) return run_by_rule(op, keys, stack, *detail::named_rule("embedding_by_columns"));
   const int64_t first = weight->spec()->local_offsets()[0], rows = weight->spec()->local_sizes()[0];
-  const Tensor places = at::sub(indices->local(), first), elsewhere = at::logical_or(at::lt(places, 0), at::ge(places, rows));
+  const Tensor places = at::sub(indices->local(), first),
+               elsewhere = at::logical_or(at::lt(places, 0), at::ge(places, rows));
   std::vector<int64_t> sizes = indices->sizes().vec();
   sizes.push_back(weight->size(1));
   Tensor found;
@@ -559,8 +580,8 @@ void embedding_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& sta
     op.redispatchBoxed(keys, &stack);
     found = stack[0].toTensor().masked_fill_(at::unsqueeze(elsewhere, -1), 0);
   }
-  stack = {IValue(detail::wrap(found, c10::make_intrusive<Spec>(*inputs.mesh, result, sizes, c10::contiguous_strides(sizes),
-                                                                weight->dtype())))};
+  stack = {IValue(detail::wrap(
+      found, c10::make_intrusive<Spec>(*inputs.mesh, result, sizes, c10::contiguous_strides(sizes), weight->dtype())))};
 }
 
 // Memory is laid out as the strides of the whole say only where a rank has all of it.
@@ -601,11 +622,15 @@ void DTensorImpl::handle(const OperatorHandle& op, DispatchKeySet keys, Stack* s
                               " does not have a sharding strategy registered: say one with register_sharding()");
   if (!sharding->functional.empty()) return run_out(op, sharding->functional, *stack);
   switch (sharding->kind) {
-    case Sharding::Kind::kRule: return run_by_rule(op, keys, *stack, sharding->rule);
+    case Sharding::Kind::kRule:
+      return run_by_rule(op, keys, *stack, sharding->rule);
     // The function of all backends, which calls other operators.
-    case Sharding::Kind::kComposed: return op.redispatchBoxed(DispatchKeySet(DispatchKey::XPU), stack);
-    case Sharding::Kind::kRandom: return run_random(op, keys, *stack, inputs_of(op, *stack));
-    case Sharding::Kind::kHandler: return sharding->handler(op, keys, *stack);
+    case Sharding::Kind::kComposed:
+      return op.redispatchBoxed(DispatchKeySet(DispatchKey::XPU), stack);
+    case Sharding::Kind::kRandom:
+      return run_random(op, keys, *stack, inputs_of(op, *stack));
+    case Sharding::Kind::kHandler:
+      return sharding->handler(op, keys, *stack);
   }
 }
 

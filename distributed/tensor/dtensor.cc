@@ -28,7 +28,8 @@ SpecPtr with_placements(const Spec& spec, std::vector<Placement> placements) {
 Tensor moved(const Tensor& tensor, const std::vector<Placement>& placements) {
   const DTensorImpl& impl = *detail::impl_of(tensor);
   if (impl.spec()->placements() == placements) return tensor.detach();
-  return detail::wrap(redistribute_local(impl.local(), *impl.spec(), placements), with_placements(*impl.spec(), placements));
+  return detail::wrap(redistribute_local(impl.local(), *impl.spec(), placements),
+                      with_placements(*impl.spec(), placements));
 }
 
 // A gradient in the placements that the step before it has: a partial sum where that had one is as good whole.
@@ -86,7 +87,8 @@ variable_list ToLocal::backward(AutogradContext* context, variable_list grads) {
 
 variable_list Redistribute::backward(AutogradContext* context, variable_list grads) {
   if (!grads[0].defined()) return {Tensor(), Tensor()};
-  // A whole that became a partial sum: each rank's gradient is that of the sum. A partial sum that became whole: the same.
+  // A whole that became a partial sum: each rank's gradient is that of the sum. A partial sum that became whole: the
+  // same.
   return {Redistribute::apply(grads[0], of_gradient(kept(context)->placements())), Tensor()};
 }
 
@@ -98,7 +100,7 @@ template <class Make>
 DTensor made(const char* name, at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,
              at::TensorOptions options, const Make& make) {
   const auto spec = c10::make_intrusive<Spec>(mesh, placements, size, c10::contiguous_strides(size),
-                                                    c10::typeMetaToScalarType(options.dtype()));
+                                              c10::typeMetaToScalarType(options.dtype()));
   for (const Placement& placement : spec->placements()) {
     TORCH_CHECK_VALUE(!placement.is_partial(), name, ": a new tensor cannot be ", placement.str());
   }
@@ -121,9 +123,13 @@ Tensor part_of(const Tensor& whole, const Spec& spec) {
 
 namespace detail {
 
-Tensor wrap(Tensor local, SpecPtr spec) { return Tensor(c10::make_intrusive<DTensorImpl>(std::move(local), std::move(spec))); }
+Tensor wrap(Tensor local, SpecPtr spec) {
+  return Tensor(c10::make_intrusive<DTensorImpl>(std::move(local), std::move(spec)));
+}
 
-const DTensorImpl* impl_of(const at::TensorBase& tensor) { return at::wrapper_of<DTensorImpl>(tensor); }
+const DTensorImpl* impl_of(const at::TensorBase& tensor) {
+  return at::wrapper_of<DTensorImpl>(tensor);
+}
 
 }  // namespace detail
 
@@ -156,7 +162,9 @@ DTensor::DTensor(Tensor tensor) : Tensor(std::move(tensor)) {
   TORCH_CHECK_TYPE(is(*this), "DTensor: the tensor is not distributed");
 }
 
-bool DTensor::is(const at::TensorBase& tensor) { return detail::impl_of(tensor) != nullptr; }
+bool DTensor::is(const at::TensorBase& tensor) {
+  return detail::impl_of(tensor) != nullptr;
+}
 
 DTensor DTensor::from_local(const Tensor& local, const DeviceMesh& mesh, const std::vector<Placement>& placements,
                             const FromLocalOptions& options) {
@@ -169,12 +177,14 @@ DTensor DTensor::from_local(const Tensor& local, const DeviceMesh& mesh, const s
   } else {
     sizes = local.sizes().vec();
     for (size_t i = 0; i < where.size(); ++i) {
-      if (where[i].is_shard() || where[i].is_strided_shard()) sizes[static_cast<size_t>(where[i].dim())] *= mesh.shape()[i];
+      if (where[i].is_shard() || where[i].is_strided_shard())
+        sizes[static_cast<size_t>(where[i].dim())] *= mesh.shape()[i];
     }
   }
   const auto row_major = c10::contiguous_strides(sizes);
-  const auto spec = c10::make_intrusive<Spec>(mesh, where, sizes, options.stride ? at::IntArrayRef(*options.stride) : at::IntArrayRef(row_major),
-                                                    local.scalar_type());
+  const auto spec = c10::make_intrusive<Spec>(
+      mesh, where, sizes, options.stride ? at::IntArrayRef(*options.stride) : at::IntArrayRef(row_major),
+      local.scalar_type());
   if (options.run_check) {
     Tensor mine = at::empty({local.dim() + 1}, at::kLong);
     for (int64_t d = 0; d < local.dim(); ++d) mine.data_ptr<int64_t>()[d] = sizes[static_cast<size_t>(d)];
@@ -191,9 +201,10 @@ DTensor DTensor::from_local(const Tensor& local, const DeviceMesh& mesh, const s
       }
     }
   }
-  TORCH_CHECK_VALUE(local.sizes() == at::IntArrayRef(spec->local_sizes()), "DTensor::from_local: this rank's part of a tensor of sizes ",
-                    at::IntArrayRef(sizes), " with ", str(where), " has the sizes ", at::IntArrayRef(spec->local_sizes()),
-                    ", but `local` has ", local.sizes());
+  TORCH_CHECK_VALUE(local.sizes() == at::IntArrayRef(spec->local_sizes()),
+                    "DTensor::from_local: this rank's part of a tensor of sizes ", at::IntArrayRef(sizes), " with ",
+                    str(where), " has the sizes ", at::IntArrayRef(spec->local_sizes()), ", but `local` has ",
+                    local.sizes());
   return DTensor(FromLocal::apply(local, spec));
 }
 
@@ -205,8 +216,7 @@ Tensor DTensor::to_local(const std::optional<std::vector<Placement>>& grad_place
 }
 
 DTensor DTensor::redistribute(const std::vector<Placement>& placements) const {
-  return DTensor(
-      Redistribute::apply(static_cast<const Tensor&>(*this), normalized(device_mesh(), placements, dim())));
+  return DTensor(Redistribute::apply(static_cast<const Tensor&>(*this), normalized(device_mesh(), placements, dim())));
 }
 
 Tensor DTensor::full_tensor(const std::optional<std::vector<Placement>>& grad_placements) const {
@@ -217,14 +227,16 @@ DTensor distribute_tensor(const Tensor& tensor, const DeviceMesh& mesh, const st
                           std::optional<int64_t> src_data_rank) {
   TORCH_CHECK_TYPE(tensor.defined(), "distribute_tensor: `tensor` is undefined");
   if (const DTensorImpl* impl = detail::impl_of(tensor)) {
-    TORCH_CHECK_VALUE(impl->spec()->mesh() == mesh && impl->spec()->placements() == normalized(mesh, placements, tensor.dim()),
-                      "distribute_tensor: `tensor` is distributed already, in another way; use redistribute()");
+    TORCH_CHECK_VALUE(
+        impl->spec()->mesh() == mesh && impl->spec()->placements() == normalized(mesh, placements, tensor.dim()),
+        "distribute_tensor: `tensor` is distributed already, in another way; use redistribute()");
     return DTensor(tensor);
   }
   const auto spec = c10::make_intrusive<Spec>(mesh, placements, tensor.sizes(), c10::contiguous_strides(tensor.sizes()),
-                                                    tensor.scalar_type());
+                                              tensor.scalar_type());
   for (const Placement& placement : spec->placements()) {
-    TORCH_CHECK_VALUE(!placement.is_partial(), "distribute_tensor: a tensor cannot be distributed as ", placement.str());
+    TORCH_CHECK_VALUE(!placement.is_partial(), "distribute_tensor: a tensor cannot be distributed as ",
+                      placement.str());
   }
   const c10::NoGradGuard no_grad;
   Tensor whole = tensor.detach();
@@ -244,15 +256,18 @@ DTensor distribute_tensor(const Tensor& tensor, const DeviceMesh& mesh, const st
   return result;
 }
 
-DTensor zeros(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements, at::TensorOptions options) {
+DTensor zeros(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,
+              at::TensorOptions options) {
   return full(size, 0, mesh, placements, options);
 }
 
-DTensor ones(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements, at::TensorOptions options) {
+DTensor ones(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,
+             at::TensorOptions options) {
   return full(size, 1, mesh, placements, options);
 }
 
-DTensor empty(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements, at::TensorOptions options) {
+DTensor empty(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,
+              at::TensorOptions options) {
   return made("empty", size, mesh, placements, options, [](const Spec& spec, const at::TensorOptions& of_part) {
     return at::empty(spec.local_sizes(), of_part);
   });
@@ -265,20 +280,26 @@ DTensor full(at::IntArrayRef size, const at::Scalar& fill_value, const DeviceMes
   });
 }
 
-DTensor rand(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements, at::TensorOptions options) {
+DTensor rand(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,
+             at::TensorOptions options) {
   return made("rand", size, mesh, placements, options, [&](const Spec& spec, const at::TensorOptions& of_part) {
     return part_of(at::rand(size, of_part), spec);
   });
 }
 
-DTensor randn(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements, at::TensorOptions options) {
+DTensor randn(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,
+              at::TensorOptions options) {
   return made("randn", size, mesh, placements, options, [&](const Spec& spec, const at::TensorOptions& of_part) {
     return part_of(at::randn(size, of_part), spec);
   });
 }
 
 ImplicitReplication::ImplicitReplication() : before_(std::exchange(implicit_replication, true)) {}
-ImplicitReplication::~ImplicitReplication() { implicit_replication = before_; }
-bool ImplicitReplication::is_on() { return implicit_replication; }
+ImplicitReplication::~ImplicitReplication() {
+  implicit_replication = before_;
+}
+bool ImplicitReplication::is_on() {
+  return implicit_replication;
+}
 
 }  // namespace torch::distributed::tensor

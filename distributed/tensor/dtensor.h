@@ -35,22 +35,22 @@ class DTensorImpl final : public at::WrapperTensorImpl {
 };
 
 struct FromLocalOptions {
-  bool run_check = false;                        // whether the ranks compare their sizes first
-  std::optional<std::vector<int64_t>> shape;     // of the whole; without it the parts are taken to be equal
-  std::optional<std::vector<int64_t>> stride;    // of the whole; row-major without it
+  bool run_check = false;                      // whether the ranks compare their sizes first
+  std::optional<std::vector<int64_t>> shape;   // of the whole; without it the parts are taken to be equal
+  std::optional<std::vector<int64_t>> stride;  // of the whole; row-major without it
 };
 
-/// A tensor distributed over a mesh, by PyTorch's name: a handle as at::Tensor is one, for which operators compute what they
-/// do for the whole tensor; each rank computes its part, and ranks exchange what that takes. Every rank of the mesh makes
-/// the same calls.
+/// A tensor distributed over a mesh, by PyTorch's name: a handle as at::Tensor is one, for which operators compute what
+/// they do for the whole tensor; each rank computes its part, and ranks exchange what that takes. Every rank of the
+/// mesh makes the same calls.
 ///
 ///   DTensor w = distribute_tensor(torch::randn({8, 4}), mesh, {Shard(0)});
 ///   torch::Tensor y = torch::matmul(w, v);      // v: a DTensor, too; y is one
 ///   DTensor(y).full_tensor();                    // the whole, on every rank
 ///
-/// Gradients are DTensors. Operators take DTensors of one mesh, and beside them plain tensors of no dimensions only, whose
-/// value is the same on all ranks (others under ImplicitReplication). What operators do with placements stands in the
-/// operators' tables (`sharding`); one that has no rule throws NotImplementedError, which names it.
+/// Gradients are DTensors. Operators take DTensors of one mesh, and beside them plain tensors of no dimensions only,
+/// whose value is the same on all ranks (others under ImplicitReplication). What operators do with placements stands in
+/// the operators' tables (`sharding`); one that has no rule throws NotImplementedError, which names it.
 class DTensor : public at::Tensor {
  public:
   DTensor() = default;
@@ -58,11 +58,13 @@ class DTensor : public at::Tensor {
   explicit DTensor(at::Tensor tensor);
   static bool is(const at::TensorBase& tensor);
 
-  /// The tensor whose parts the ranks give. Differentiable: the gradient of `local` is the part of the result's gradient.
+  /// The tensor whose parts the ranks give. Differentiable: the gradient of `local` is the part of the result's
+  /// gradient.
   static DTensor from_local(const at::Tensor& local, const DeviceMesh& mesh, const std::vector<Placement>& placements,
                             const FromLocalOptions& options = {});
 
-  /// This rank's part. Differentiable; its gradient is taken to have `grad_placements`, by default those of this tensor.
+  /// This rank's part. Differentiable; its gradient is taken to have `grad_placements`, by default those of this
+  /// tensor.
   at::Tensor to_local(const std::optional<std::vector<Placement>>& grad_placements = std::nullopt) const;
   /// The same tensor with other placements. Differentiable.
   DTensor redistribute(const std::vector<Placement>& placements) const;
@@ -77,13 +79,13 @@ class DTensor : public at::Tensor {
   const DTensorImpl& impl() const { return static_cast<const DTensorImpl&>(*unsafeGetTensorImpl()); }
 };
 
-/// Gives each rank its part of `tensor`, as rank `src_data_rank` along each dimension of the mesh has it; without such a
-/// rank each takes the part of its own. A leaf that requires a gradient where `tensor` does.
+/// Gives each rank its part of `tensor`, as rank `src_data_rank` along each dimension of the mesh has it; without such
+/// a rank each takes the part of its own. A leaf that requires a gradient where `tensor` does.
 DTensor distribute_tensor(const at::Tensor& tensor, const DeviceMesh& mesh, const std::vector<Placement>& placements,
                           std::optional<int64_t> src_data_rank = 0);
 
-/// Factories of distributed tensors. Values are those of the factory of the same name for one device: random ones, too, where
-/// the ranks' generators are in the same state.
+/// Factories of distributed tensors. Values are those of the factory of the same name for one device: random ones, too,
+/// where the ranks' generators are in the same state.
 DTensor zeros(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,
               at::TensorOptions options = {});
 DTensor ones(at::IntArrayRef size, const DeviceMesh& mesh, const std::vector<Placement>& placements,

@@ -73,7 +73,8 @@ TEST(DTensor, FromLocalAndBack) {
     EXPECT_EQ(DTensor::from_local(rest, mesh, {Shard(0)}, uneven).size(0), 5);
     EXPECT_THROW(DTensor::from_local(rest, mesh, {Shard(2)}), c10::ValueError);
     if (mesh.get_rank() == 1) {
-      EXPECT_THROW(DTensor::from_local(at::ones({4, 3}), mesh, {Shard(0)}, FromLocalOptions{false, {{5, 3}}, {}}), c10::ValueError);
+      EXPECT_THROW(DTensor::from_local(at::ones({4, 3}), mesh, {Shard(0)}, FromLocalOptions{false, {{5, 3}}, {}}),
+                   c10::ValueError);
     }
   });
 }
@@ -102,33 +103,63 @@ const Case kCases[] = {
     {"var", [](const std::vector<Tensor>& x) { return at::var(x[0], {0}); }, {{6, 4}}},
     {"softmax", [](const std::vector<Tensor>& x) { return at::softmax(x[0], 1); }, {{6, 4}}},
     {"log_softmax", [](const std::vector<Tensor>& x) { return at::log_softmax(x[0], 0); }, {{6, 4}}},
-    {"layer_norm", [](const std::vector<Tensor>& x) { return at::layer_norm(x[0], {4}, x[1], x[2]); }, {{6, 4}, {4}, {4}}},
+    {"layer_norm",
+     [](const std::vector<Tensor>& x) { return at::layer_norm(x[0], {4}, x[1], x[2]); },
+     {{6, 4}, {4}, {4}}},
     {"transpose", [](const std::vector<Tensor>& x) { return at::transpose(x[0], 0, 2) * 2; }, {{2, 6, 4}}},
-    {"permute", [](const std::vector<Tensor>& x) { return at::permute(x[0], {2, 0, 1}) * 2; }, {{2, 6, 4}}},
-    {"view", [](const std::vector<Tensor>& x) { return at::reshape(x[0], {2, 6, 2, 2}) * 2; }, {{2, 6, 4}}},
+    {"permute",
+     [](const std::vector<Tensor>& x) {
+       return at::permute(x[0], {2, 0, 1}) * 2;
+     },
+     {{2, 6, 4}}},
+    {"view",
+     [](const std::vector<Tensor>& x) {
+       return at::reshape(x[0], {2, 6, 2, 2}) * 2;
+     },
+     {{2, 6, 4}}},
     {"flatten", [](const std::vector<Tensor>& x) { return at::flatten(x[0], 0, 1) * 2; }, {{2, 6, 4}}},
     {"split", [](const std::vector<Tensor>& x) { return at::split(x[0], 2, 1)[1] * 2; }, {{2, 6, 4}}},
     {"slice", [](const std::vector<Tensor>& x) { return at::slice(x[0], 1, 1, 5, 2) * 2; }, {{2, 6, 4}}},
     {"select", [](const std::vector<Tensor>& x) { return at::select(x[0], 0, 1) * 2; }, {{2, 6, 4}}},
-    {"expand", [](const std::vector<Tensor>& x) { return at::expand(x[0], {3, 6, 4}) * 2; }, {{6, 4}}},
-    {"cat", [](const std::vector<Tensor>& x) { return at::cat({x[0], x[1]}, 1); }, {{6, 4}, {6, 2}}},
-    {"stack", [](const std::vector<Tensor>& x) { return at::stack({x[0], x[1]}, 1); }, {{6, 4}, {6, 4}}},
+    {"expand",
+     [](const std::vector<Tensor>& x) {
+       return at::expand(x[0], {3, 6, 4}) * 2;
+     },
+     {{6, 4}}},
+    {"cat",
+     [](const std::vector<Tensor>& x) {
+       return at::cat({x[0], x[1]}, 1);
+     },
+     {{6, 4}, {6, 2}}},
+    {"stack",
+     [](const std::vector<Tensor>& x) {
+       return at::stack({x[0], x[1]}, 1);
+     },
+     {{6, 4}, {6, 4}}},
     {"squeeze", [](const std::vector<Tensor>& x) { return at::unsqueeze(at::squeeze(x[0], 1), 0) * 2; }, {{6, 1, 4}}},
     {"cumsum", [](const std::vector<Tensor>& x) { return at::cumsum(x[0], 0); }, {{6, 4}}},
-    {"attention", [](const std::vector<Tensor>& x) {
-       return at::scaled_dot_product_attention(x[0], x[1], x[2], {}, 0, true);
-     }, {{2, 4, 6, 4}, {2, 4, 6, 4}, {2, 4, 6, 4}}},
-    {"conv2d", [](const std::vector<Tensor>& x) { return at::conv2d(x[0], x[1], x[2]); }, {{4, 2, 6, 6}, {4, 2, 3, 3}, {4}}},
-    {"max_pool2d", [](const std::vector<Tensor>& x) { return at::max_pool2d(x[0], {2, 2}); }, {{4, 2, 6, 6}}},
+    {"attention",
+     [](const std::vector<Tensor>& x) { return at::scaled_dot_product_attention(x[0], x[1], x[2], {}, 0, true); },
+     {{2, 4, 6, 4}, {2, 4, 6, 4}, {2, 4, 6, 4}}},
+    {"conv2d",
+     [](const std::vector<Tensor>& x) { return at::conv2d(x[0], x[1], x[2]); },
+     {{4, 2, 6, 6}, {4, 2, 3, 3}, {4}}},
+    {"max_pool2d",
+     [](const std::vector<Tensor>& x) {
+       return at::max_pool2d(x[0], {2, 2});
+     },
+     {{4, 2, 6, 6}}},
     {"mse_loss", [](const std::vector<Tensor>& x) { return at::mse_loss(x[0], x[1]); }, {{6, 4}, {6, 4}}},
     {"where", [](const std::vector<Tensor>& x) { return at::where(at::gt(x[0], 0), x[0], x[1]); }, {{6, 4}, {4}}},
     {"clone in place", [](const std::vector<Tensor>& x) { return at::clone(x[0]).mul_(x[1]).add_(1); }, {{6, 4}, {4}}},
-    {"out", [](const std::vector<Tensor>& x) {
+    {"out",
+     [](const std::vector<Tensor>& x) {
        const c10::NoGradGuard no_grad;
        Tensor out = at::empty_like(x[0]);
        at::add_out(out, x[0], x[1]);
        return out;
-     }, {{6, 4}, {6, 4}}},
+     },
+     {{6, 4}, {6, 4}}},
     {"tril", [](const std::vector<Tensor>& x) { return at::tril(x[0]); }, {{2, 6, 4}}},
     {"norm", [](const std::vector<Tensor>& x) { return at::linalg_vector_norm(x[0]); }, {{6, 4}}},
 };
@@ -167,7 +198,8 @@ auto described_errors(const std::string& described, const F& function) {
 
 void check(const Case& c, const DeviceMesh& mesh) {
   std::vector<Tensor> plain;
-  for (size_t i = 0; i < c.sizes.size(); ++i) plain.push_back(sample(c.sizes[i], static_cast<double>(i) * 17).requires_grad_());
+  for (size_t i = 0; i < c.sizes.size(); ++i)
+    plain.push_back(sample(c.sizes[i], static_cast<double>(i) * 17).requires_grad_());
   const Tensor expected = c.function(plain);
   const Tensor weights = sample(expected.sizes(), 99);
   if (expected.requires_grad()) at::sum(at::mul(expected, weights)).backward();
@@ -188,7 +220,8 @@ void check(const Case& c, const DeviceMesh& mesh) {
       ASSERT_TRUE(DTensor::is(result));
       expect_near(DTensor(result.detach()).full_tensor(), expected.detach(), "result");
       if (!expected.requires_grad()) continue;
-      const Tensor whole_weights = distribute_tensor(weights, mesh, std::vector<Placement>(static_cast<size_t>(mesh.ndim())));
+      const Tensor whole_weights =
+          distribute_tensor(weights, mesh, std::vector<Placement>(static_cast<size_t>(mesh.ndim())));
       described_errors(described, [&] { at::sum(at::mul(result, whole_weights)).backward(); });
       for (size_t i = 0; i < plain.size(); ++i) {
         ASSERT_TRUE(inputs[i].grad().defined());
@@ -260,15 +293,19 @@ TEST(DTensor, Errors) {
       }
       return std::string("no error");
     };
-    EXPECT_NE(message([&] { at::add(t, at::ones({4})); }).find("got mixed torch.Tensor and DTensor"), std::string::npos);
+    EXPECT_NE(message([&] { at::add(t, at::ones({4})); }).find("got mixed torch.Tensor and DTensor"),
+              std::string::npos);
     EXPECT_TRUE(at::equal(DTensor(at::add(t, at::scalar_tensor(2))).full_tensor(), at::full({4}, 3.0)));
     {
       const ImplicitReplication guard;
       EXPECT_TRUE(at::equal(DTensor(at::add(t, at::ones({4}))).full_tensor(), at::full({4}, 2.0)));
     }
-    EXPECT_NE(message([&] { at::add(t, distribute_tensor(at::ones({3}), mesh, {Replicate()})); }).find("must match the size"), std::string::npos);
+    EXPECT_NE(
+        message([&] { at::add(t, distribute_tensor(at::ones({3}), mesh, {Replicate()})); }).find("must match the size"),
+        std::string::npos);
     const std::string unknown = message([&] { at::_philox_key_split(t, 2); });
-    EXPECT_NE(unknown.find("aten::_philox_key_split does not have a sharding strategy registered"), std::string::npos) << unknown;
+    EXPECT_NE(unknown.find("aten::_philox_key_split does not have a sharding strategy registered"), std::string::npos)
+        << unknown;
   });
 }
 
@@ -334,7 +371,8 @@ TEST(DTensor, NeedsFewCollectives) {
   testing::run_mesh({2}, [](const DeviceMesh& mesh) {
     // A feed-forward layer cut by columns and rows: one sum.
     const Tensor x = distribute_tensor(sample({6, 4}), mesh, {Replicate()});
-    const Tensor up = distribute_tensor(sample({8, 4}), mesh, {Shard(0)}), down = distribute_tensor(sample({4, 8}), mesh, {Shard(1)});
+    const Tensor up = distribute_tensor(sample({8, 4}), mesh, {Shard(0)}),
+                 down = distribute_tensor(sample({4, 8}), mesh, {Shard(1)});
     const CommDebugMode counted;
     const DTensor y(at::linear(at::relu(at::linear(x, up)), down));
     EXPECT_EQ(counted.get_total_counts(), 0);

@@ -33,7 +33,8 @@ DeviceMesh init_device_mesh(c10::DeviceType device_type, const std::vector<int64
       for (int64_t i = 0; i < mesh_shape[d]; ++i) rows.back().push_back(first + i * stride);
     }
     c10d::NewGroupOptions options;
-    options.group_desc = mesh_dim_names.size() == mesh_shape.size() ? "mesh_" + mesh_dim_names[d] : c10::str("mesh_dim_", d);
+    options.group_desc =
+        mesh_dim_names.size() == mesh_shape.size() ? "mesh_" + mesh_dim_names[d] : c10::str("mesh_dim_", d);
     groups.push_back(c10d::split_group(std::nullopt, rows, options));
   }
   return DeviceMesh(device_type, mesh_shape, std::move(ranks), world->getRank(), std::move(groups), mesh_dim_names);

@@ -9,9 +9,9 @@
 
 namespace torch::distributed::tensor {
 
-/// All ranks of the default group (c10d::init_process_group) in row-major order, of which there are as many as the shape has
-/// places; a call of all of them. Groups along a dimension are made together, with one call a dimension; a mesh of one
-/// dimension has the default group.
+/// All ranks of the default group (c10d::init_process_group) in row-major order, of which there are as many as the
+/// shape has places; a call of all of them. Groups along a dimension are made together, with one call a dimension; a
+/// mesh of one dimension has the default group.
 ///
 ///   const DeviceMesh mesh = init_device_mesh(torch::kCPU, {2, 4}, {"dp", "tp"});
 ///   mesh.get_group("tp");

@@ -15,7 +15,8 @@ namespace {
 TEST(InitDeviceMesh, GroupsAlongEachDimensionReduce) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   c10d::testing::run_ranks(4, [&](int rank) {
-    c10d::init_process_group("gloo", {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
+    c10d::init_process_group("gloo",
+                             {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
     {
       EXPECT_THROW(init_device_mesh(c10::kCPU, {3}), c10::ValueError);
       const DeviceMesh mesh = init_device_mesh(c10::kCPU, {2, 2}, {"dp", "tp"});
@@ -24,8 +25,8 @@ TEST(InitDeviceMesh, GroupsAlongEachDimensionReduce) {
         mesh.get_group(name)->allreduce(t)->wait();
         return t[0].item<double>();
       };
-      EXPECT_EQ(summed("dp"), rank % 2 * 2 + 2);          // ranks r and r + 2
-      EXPECT_EQ(summed("tp"), rank / 2 * 4 + 1);          // 0 + 1, 2 + 3
+      EXPECT_EQ(summed("dp"), rank % 2 * 2 + 2);  // ranks r and r + 2
+      EXPECT_EQ(summed("tp"), rank / 2 * 4 + 1);  // 0 + 1, 2 + 3
       const DTensor t = distribute_tensor(at::arange(6), mesh, {Shard(0), Shard(0)});
       EXPECT_EQ(at::sum(t).item<int64_t>(), 15);
       EXPECT_EQ(init_device_mesh(c10::kCPU, {4}).get_group(), c10d::get_default_group());

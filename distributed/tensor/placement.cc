@@ -10,14 +10,15 @@ namespace {
 using c10d::ReduceOp;
 
 constexpr std::pair<std::string_view, ReduceOp::RedOpType> kReductions[] = {
-    {"sum", ReduceOp::SUM}, {"avg", ReduceOp::AVG},   {"min", ReduceOp::MIN}, {"max", ReduceOp::MAX},
+    {"sum", ReduceOp::SUM},         {"avg", ReduceOp::AVG},   {"min", ReduceOp::MIN}, {"max", ReduceOp::MAX},
     {"product", ReduceOp::PRODUCT}, {"band", ReduceOp::BAND}, {"bor", ReduceOp::BOR}, {"bxor", ReduceOp::BXOR}};
 
 ReduceOp::RedOpType reduction_of(std::string_view name) {
   for (const auto& [known, op] : kReductions) {
     if (known == name) return op;
   }
-  TORCH_CHECK_VALUE(false, "Partial: no reduction '", name, "'; there are sum, avg, min, max, product, band, bor, bxor");
+  TORCH_CHECK_VALUE(false, "Partial: no reduction '", name,
+                    "'; there are sum, avg, min, max, product, band, bor, bxor");
 }
 
 std::string_view reduction_name(ReduceOp::RedOpType op) {
@@ -42,10 +43,14 @@ bool Placement::is_partial(std::optional<std::string_view> reduce_op) const {
 
 std::string Placement::str() const {
   switch (kind_) {
-    case Kind::kReplicate: return "Replicate()";
-    case Kind::kShard: return c10::str("Shard(dim=", dim_, ")");
-    case Kind::kStridedShard: return c10::str("StridedShard(dim=", dim_, ", sf=", split_factor_, ")");
-    case Kind::kPartial: return c10::str("Partial(", reduction_name(reduce_op_), ")");
+    case Kind::kReplicate:
+      return "Replicate()";
+    case Kind::kShard:
+      return c10::str("Shard(dim=", dim_, ")");
+    case Kind::kStridedShard:
+      return c10::str("StridedShard(dim=", dim_, ", sf=", split_factor_, ")");
+    case Kind::kPartial:
+      return c10::str("Partial(", reduction_name(reduce_op_), ")");
   }
   return "";
 }

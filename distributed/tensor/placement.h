@@ -12,8 +12,9 @@
 
 namespace torch::distributed {
 
-/// What the ranks along one dimension of a mesh hold of a tensor: all of it (Replicate), a piece of one of its dimensions
-/// (Shard, StridedShard), or something of its sizes that has to be reduced to give it (Partial). A small value.
+/// What the ranks along one dimension of a mesh hold of a tensor: all of it (Replicate), a piece of one of its
+/// dimensions (Shard, StridedShard), or something of its sizes that has to be reduced to give it (Partial). A small
+/// value.
 ///
 ///   std::vector<Placement> placements{Replicate(), Shard(0)};
 class Placement {
@@ -47,7 +48,10 @@ class Placement {
 
  protected:
   constexpr Placement(Kind kind, int64_t dim, int64_t split_factor, c10d::ReduceOp::RedOpType op)
-      : kind_(kind), reduce_op_(op), dim_(static_cast<int16_t>(dim)), split_factor_(static_cast<int32_t>(split_factor)) {}
+      : kind_(kind),
+        reduce_op_(op),
+        dim_(static_cast<int16_t>(dim)),
+        split_factor_(static_cast<int32_t>(split_factor)) {}
 
  private:
   Kind kind_ = Kind::kReplicate;

@@ -73,9 +73,10 @@ class Path {
   int64_t parts(size_t i) const { return mesh_.shape()[i]; }
   const DeviceMesh::Group& group(size_t i) const { return mesh_.get_group(static_cast<int64_t>(i)); }
 
-  // Of each dimension of the mesh, whether its part may leave a dimension of the tensor, or enter one, in a step of its own.
-  // Where several dimensions of the mesh share one of the tensor, the order of the cuts counts: what lies behind the common
-  // beginning of the two orders is made whole from the last to the first, and cut again from the first to the last.
+  // Of each dimension of the mesh, whether its part may leave a dimension of the tensor, or enter one, in a step of its
+  // own. Where several dimensions of the mesh share one of the tensor, the order of the cuts counts: what lies behind
+  // the common beginning of the two orders is made whole from the last to the first, and cut again from the first to
+  // the last.
   void find_direct() {
     leaves_directly_.assign(current_.size(), false);
     enters_directly_.assign(current_.size(), false);
@@ -238,7 +239,9 @@ class Path {
 }  // namespace
 
 CommDebugMode::CommDebugMode() : outer_(std::exchange(innermost_mode, this)) {}
-CommDebugMode::~CommDebugMode() { innermost_mode = outer_; }
+CommDebugMode::~CommDebugMode() {
+  innermost_mode = outer_;
+}
 
 int64_t CommDebugMode::get_total_counts() const {
   int64_t total = 0;
@@ -259,14 +262,19 @@ double transition_cost(const Placement& from, const Placement& to, double bytes,
   constexpr double kSecondsPerMessage = 20e-6, kBytesPerSecond = 5e9, kCopied = 1e-12;
   if (from == to) return 0;
   const double p = static_cast<double>(parts), moved = bytes * (p - 1) / p;
-  const auto collective = [&](double messages, double sent) { return messages * kSecondsPerMessage + sent / kBytesPerSecond; };
+  const auto collective = [&](double messages, double sent) {
+    return messages * kSecondsPerMessage + sent / kBytesPerSecond;
+  };
   if (from.is_partial()) {
     if (to.is_partial()) return std::numeric_limits<double>::infinity();
-    return to.is_replicate() ? collective(2, 2 * moved) : to.is_shard() ? collective(1, moved) : collective(2, 2 * moved);
+    return to.is_replicate() ? collective(2, 2 * moved)
+           : to.is_shard()   ? collective(1, moved)
+                             : collective(2, 2 * moved);
   }
   if (from.is_replicate()) return kCopied * (1 + bytes / p);
   // A shard becomes partial only by way of the whole.
-  if (to.is_replicate() || to.is_partial() || to.is_strided_shard() || from.is_strided_shard()) return collective(1, moved);
+  if (to.is_replicate() || to.is_partial() || to.is_strided_shard() || from.is_strided_shard())
+    return collective(1, moved);
   return collective(1, moved / p);
 }
 

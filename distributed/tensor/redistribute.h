@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "aten/core/tensor.h"
@@ -11,10 +11,11 @@
 
 namespace torch::distributed::tensor {
 
-/// This rank's part under `to` from its part under `from`: a call of all ranks of the mesh. Shards become whole by all-gather,
-/// shards of other dimensions by all-to-all, partial values whole by all-reduce and shards by reduce-scatter; whole tensors
-/// are cut, or become partial ones of which one rank has the value, without communication. `local` itself, where nothing
-/// changes. Throws where a partial value would have to become one of another reduction.
+/// This rank's part under `to` from its part under `from`: a call of all ranks of the mesh. Shards become whole by
+/// all-gather, shards of other dimensions by all-to-all, partial values whole by all-reduce and shards by
+/// reduce-scatter; whole tensors are cut, or become partial ones of which one rank has the value, without
+/// communication. `local` itself, where nothing changes. Throws where a partial value would have to become one of
+/// another reduction.
 at::Tensor redistribute_local(const at::Tensor& local, const Spec& from, const std::vector<Placement>& to);
 
 /// Seconds that a step from one placement to another takes along a dimension of `parts` ranks, for a tensor that has
@@ -22,8 +23,8 @@ at::Tensor redistribute_local(const at::Tensor& local, const Spec& from, const s
 /// Infinite where there is no such step.
 double transition_cost(const Placement& from, const Placement& to, double bytes, int64_t parts);
 
-/// Counts, by name ("all_gather", "all_reduce", "reduce_scatter", "all_to_all"), what distributed tensors do on this thread
-/// while it lasts. Guards may be nested; each counts all.
+/// Counts, by name ("all_gather", "all_reduce", "reduce_scatter", "all_to_all"), what distributed tensors do on this
+/// thread while it lasts. Guards may be nested; each counts all.
 ///
 ///   CommDebugMode counted;
 ///   model->forward(x);

@@ -13,18 +13,30 @@ namespace {
 
 using at::Tensor;
 
-Tensor sample(at::IntArrayRef sizes) { return at::arange(at::empty(sizes, at::kMeta).numel(), at::kDouble).view(sizes).add(1); }
+Tensor sample(at::IntArrayRef sizes) {
+  return at::arange(at::empty(sizes, at::kMeta).numel(), at::kDouble).view(sizes).add(1);
+}
 
 std::vector<Placement> random_placements(std::mt19937& random, size_t count, int64_t ndim, bool partial) {
   std::vector<Placement> placements;
   for (size_t i = 0; i < count; ++i) {
     switch (random() % (partial ? 6 : 5)) {
-      case 0: placements.push_back(Replicate()); break;
+      case 0:
+        placements.push_back(Replicate());
+        break;
       case 1:
-      case 2: placements.push_back(Shard(static_cast<int64_t>(random() % static_cast<size_t>(ndim)))); break;
-      case 3: placements.push_back(Shard(0)); break;
-      case 4: placements.push_back(StridedShard(static_cast<int64_t>(random() % static_cast<size_t>(ndim)), 2)); break;
-      default: placements.push_back(Partial()); break;
+      case 2:
+        placements.push_back(Shard(static_cast<int64_t>(random() % static_cast<size_t>(ndim))));
+        break;
+      case 3:
+        placements.push_back(Shard(0));
+        break;
+      case 4:
+        placements.push_back(StridedShard(static_cast<int64_t>(random() % static_cast<size_t>(ndim)), 2));
+        break;
+      default:
+        placements.push_back(Partial());
+        break;
     }
   }
   return placements;
@@ -48,23 +60,32 @@ void any_to_any(const std::vector<int64_t>& mesh_shape, int rounds) {
         ASSERT_EQ(t.sizes(), whole.sizes());
         ASSERT_EQ(t.to_local().sizes(), at::IntArrayRef(t.spec()->local_sizes())) << str(from) << str(over) << str(to);
       }
-      ASSERT_TRUE(at::equal(t.to_local(), whole)) << str(from) << " " << str(over) << " " << str(to) << " " << whole.sizes();
+      ASSERT_TRUE(at::equal(t.to_local(), whole))
+          << str(from) << " " << str(over) << " " << str(to) << " " << whole.sizes();
     }
   });
 }
 
-TEST(Redistribute, AnyToAnyOnARow) { any_to_any({3}, 80); }
-TEST(Redistribute, AnyToAnyOnAGrid) { any_to_any({2, 3}, 120); }
-TEST(Redistribute, AnyToAnyOnThreeDimensions) { any_to_any({2, 2, 2}, 80); }
+TEST(Redistribute, AnyToAnyOnARow) {
+  any_to_any({3}, 80);
+}
+TEST(Redistribute, AnyToAnyOnAGrid) {
+  any_to_any({2, 3}, 120);
+}
+TEST(Redistribute, AnyToAnyOnThreeDimensions) {
+  any_to_any({2, 2, 2}, 80);
+}
 
 TEST(Redistribute, UsesTheCollectiveThatMovesLeast) {
   testing::run_mesh({4}, [](const DeviceMesh& mesh) {
     const Tensor whole = sample({8, 8});
     const auto counts = [&](const std::vector<Placement>& from, const std::vector<Placement>& to) {
-      const DTensor t = DTensor(detail::wrap(
-          redistribute_local(whole, *c10::make_intrusive<Spec>(mesh, std::vector<Placement>{Replicate()}, whole.sizes(),
-                                                               whole.strides(), at::kDouble), from),
-          c10::make_intrusive<Spec>(mesh, from, whole.sizes(), whole.strides(), at::kDouble)));
+      const DTensor t = DTensor(
+          detail::wrap(redistribute_local(whole,
+                                          *c10::make_intrusive<Spec>(mesh, std::vector<Placement>{Replicate()},
+                                                                     whole.sizes(), whole.strides(), at::kDouble),
+                                          from),
+                       c10::make_intrusive<Spec>(mesh, from, whole.sizes(), whole.strides(), at::kDouble)));
       const CommDebugMode counted;
       EXPECT_TRUE(at::equal(t.redistribute(to).redistribute(to).full_tensor(), whole));
       return counted.get_comm_counts();

@@ -11,7 +11,7 @@ namespace {
 using c10d::ReduceOp;
 using Sizes = std::vector<int64_t>;
 
-constexpr ReduceOp::RedOpType kAllReductions[] = {ReduceOp::SUM, ReduceOp::AVG,  ReduceOp::MIN, ReduceOp::MAX,
+constexpr ReduceOp::RedOpType kAllReductions[] = {ReduceOp::SUM,     ReduceOp::AVG,  ReduceOp::MIN, ReduceOp::MAX,
                                                   ReduceOp::PRODUCT, ReduceOp::BAND, ReduceOp::BOR, ReduceOp::BXOR};
 
 // Views.
@@ -46,7 +46,9 @@ size_t named_dim(const ShardedCall& call, const char* name = "dim") {
   return static_cast<size_t>(ShardedCall::wrapped(call[name].toInt(), call.inputs[0].dim()));
 }
 
-void same_dimensions(ShardedCall& call) { add_dimensions(call, counted(call)); }
+void same_dimensions(ShardedCall& call) {
+  add_dimensions(call, counted(call));
+}
 
 // Results have the input's dimensions; those of other sizes are cut.
 void narrowed(ShardedCall& call) {
@@ -71,7 +73,9 @@ void without(ShardedCall& call, size_t gone) {
   add_dimensions(call, into);
 }
 
-void select_rule(ShardedCall& call) { without(call, named_dim(call)); }
+void select_rule(ShardedCall& call) {
+  without(call, named_dim(call));
+}
 
 void permute_rule(ShardedCall& call) {
   const Sizes dims = call.integers("dims");
@@ -91,8 +95,12 @@ void swap_rule(ShardedCall& call, int64_t a, int64_t b) {
   add_dimensions(call, into);
 }
 
-void transpose_rule(ShardedCall& call) { swap_rule(call, call["dim0"].toInt(), call["dim1"].toInt()); }
-void t_rule(ShardedCall& call) { swap_rule(call, 0, -1); }
+void transpose_rule(ShardedCall& call) {
+  swap_rule(call, call["dim0"].toInt(), call["dim1"].toInt());
+}
+void t_rule(ShardedCall& call) {
+  swap_rule(call, 0, -1);
+}
 
 void unsqueeze_rule(ShardedCall& call) {
   const int64_t at = ShardedCall::wrapped(call["dim"].toInt(), call.inputs[0].dim() + 1);
@@ -133,8 +141,8 @@ void expand_rule(ShardedCall& call) {
   add_dimensions(call, into);
 }
 
-// Dimensions of input and result whose products are equal are one group; its first dimension may be sharded where the parts
-// are blocks of the elements.
+// Dimensions of input and result whose products are equal are one group; its first dimension may be sharded where the
+// parts are blocks of the elements.
 void view_rule(ShardedCall& call) {
   const at::IntArrayRef before = call.inputs[0].sizes();
   const Sizes& after = call.outputs[0].sizes;
@@ -284,7 +292,9 @@ void index_rule(ShardedCall& call) {
 
 // Norms. `count`: over how many of the last dimensions.
 
-size_t input_of(const ShardedCall& call, const char* name) { return call.input(name).value_or(call.inputs.size()); }
+size_t input_of(const ShardedCall& call, const char* name) {
+  return call.input(name).value_or(call.inputs.size());
+}
 
 void set_input(const ShardedCall& call, Strategy& strategy, const char* name, const Placement& placement) {
   const size_t i = input_of(call, name);
@@ -314,7 +324,8 @@ void add_norm_backward(ShardedCall& call, int64_t d) {
 }
 
 void layer_norm_backward_rule(ShardedCall& call) {
-  const int64_t outer = call.inputs[input_of(call, "input")].dim() - static_cast<int64_t>(call.integers("normalized_shape").size());
+  const int64_t outer =
+      call.inputs[input_of(call, "input")].dim() - static_cast<int64_t>(call.integers("normalized_shape").size());
   for (int64_t d = 0; d < outer; ++d) add_norm_backward(call, d);
 }
 
@@ -325,7 +336,9 @@ void group_norm_rule(ShardedCall& call) {
   call.add(std::move(strategy));
 }
 
-void group_norm_backward_rule(ShardedCall& call) { add_norm_backward(call, 0); }
+void group_norm_backward_rule(ShardedCall& call) {
+  add_norm_backward(call, 0);
+}
 
 // Channels are independent of each other; samples, too, where statistics are given.
 void batch_norm_rule(ShardedCall& call) {
@@ -416,14 +429,17 @@ void attention(ShardedCall& call, const char* query_name) {
       } else {
         // Groups of query heads share a head of keys: parts must hold whole groups.
         const int64_t parts = call.parts_with(query, d);
-        fits = fits && input.dim() > d && (input.sizes()[at] == size || (input.sizes()[at] % parts == 0 && size % parts == 0));
+        fits = fits && input.dim() > d &&
+               (input.sizes()[at] == size || (input.sizes()[at] % parts == 0 && size % parts == 0));
       }
     }
     if (fits) call.add(std::move(strategy));
   }
 }
 
-void attention_rule(ShardedCall& call) { attention(call, "query"); }
+void attention_rule(ShardedCall& call) {
+  attention(call, "query");
+}
 
 // Others.
 

@@ -57,7 +57,7 @@ std::vector<bool> whole_inputs(const ShardedCall& call, const Words& names) {
   return whole;
 }
 
-constexpr ReduceOp::RedOpType kAllReductions[] = {ReduceOp::SUM, ReduceOp::AVG,  ReduceOp::MIN, ReduceOp::MAX,
+constexpr ReduceOp::RedOpType kAllReductions[] = {ReduceOp::SUM,     ReduceOp::AVG,  ReduceOp::MIN, ReduceOp::MAX,
                                                   ReduceOp::PRODUCT, ReduceOp::BAND, ReduceOp::BOR, ReduceOp::BXOR};
 
 // The inputs of `names` partial, all others whole, the outputs partial.
@@ -128,15 +128,16 @@ void element_wise(ShardedCall& call, const std::vector<Word>& words) {
   add_linearity(call, words);
 }
 
-// Every dimension but those that the argument names (all, where it names none) is computed by itself: tensors have the first
-// input's sizes there.
+// Every dimension but those that the argument names (all, where it names none) is computed by itself: tensors have the
+// first input's sizes there.
 void along(ShardedCall& call, const std::vector<Word>& words) {
   if (call.inputs.empty() || call.outputs.empty()) return;
   const int64_t ndim = call.inputs[0].dim();
   const std::vector<int64_t> named = call.integers(words[0].arguments.at(0));
   const std::vector<bool> whole = whole_inputs(call, arguments_of(words, "whole"));
   for (int64_t d = 0; d < ndim && !named.empty(); ++d) {
-    const bool taken = std::any_of(named.begin(), named.end(), [&](int64_t n) { return ShardedCall::wrapped(n, ndim) == d; });
+    const bool taken =
+        std::any_of(named.begin(), named.end(), [&](int64_t n) { return ShardedCall::wrapped(n, ndim) == d; });
     const size_t at = static_cast<size_t>(d);
     const int64_t size = call.inputs[0].sizes()[at];
     bool alike = !taken;
@@ -180,8 +181,9 @@ void batch(ShardedCall& call, const std::vector<Word>& words, bool first_only) {
   add_linearity(call, words);
 }
 
-// The first input loses the dimensions of the argument `dim` (all without one), or keeps them with one element each. Words of
-// reduce(...) say of the results, in order, how parts of a reduced dimension become one; without words they do not.
+// The first input loses the dimensions of the argument `dim` (all without one), or keeps them with one element each.
+// Words of reduce(...) say of the results, in order, how parts of a reduced dimension become one; without words they do
+// not.
 void reduce(ShardedCall& call, const std::vector<Word>& words) {
   if (call.inputs.size() != 1 || call.outputs.empty()) return;
   const at::IntArrayRef sizes = call.inputs[0].sizes();
@@ -191,9 +193,8 @@ void reduce(ShardedCall& call, const std::vector<Word>& words) {
   const Words& ops = words[0].arguments;
   int64_t kept = 0;
   for (int64_t d = 0; d < ndim; ++d) {
-    const bool reduced = named.empty() || std::any_of(named.begin(), named.end(), [&](int64_t n) {
-                           return ShardedCall::wrapped(n, ndim) == d;
-                         });
+    const bool reduced = named.empty() || std::any_of(named.begin(), named.end(),
+                                                      [&](int64_t n) { return ShardedCall::wrapped(n, ndim) == d; });
     Strategy strategy = call.all(Shard(d));
     if (!reduced) {
       for (Placement& output : strategy.outputs) output = Shard(keep ? d : kept);
@@ -240,8 +241,8 @@ void loss(ShardedCall& call, const std::vector<Word>& words) {
   }
 }
 
-// The text of an einsum: "mk,kn->mn". An operand behind + is added to the result, to which it broadcasts; "..." stands for
-// dimensions that the others leave.
+// The text of an einsum: "mk,kn->mn". An operand behind + is added to the result, to which it broadcasts; "..." stands
+// for dimensions that the others leave.
 struct Einsum {
   struct Operand {
     std::string letters;
@@ -263,7 +264,8 @@ Einsum parse_einsum(const std::string& text) {
   return einsum;
 }
 
-// `letters` for a tensor of that many dimensions, "..." as capital letters from the right; empty optional where it does not fit.
+// `letters` for a tensor of that many dimensions, "..." as capital letters from the right; empty optional where it does
+// not fit.
 std::optional<std::string> letters_for(const std::string& letters, int64_t ndim, bool broadcast) {
   const size_t dots = letters.find("...");
   std::string result = letters;
@@ -285,7 +287,8 @@ void einsum_rule(ShardedCall& call, const Einsum& einsum) {
   std::vector<std::optional<size_t>> place;
   for (size_t a = 0; a < call.schema.arguments().size() && place.size() < einsum.operands.size(); ++a) {
     if (call.schema.arguments()[a].type()->kind() != c10::TypeKind::TensorType &&
-        call.schema.arguments()[a].type()->str() != "Tensor?" && call.schema.arguments()[a].type()->str() != "Optional[Tensor]") {
+        call.schema.arguments()[a].type()->str() != "Tensor?" &&
+        call.schema.arguments()[a].type()->str() != "Optional[Tensor]") {
       continue;
     }
     std::optional<size_t> found;
@@ -300,7 +303,8 @@ void einsum_rule(ShardedCall& call, const Einsum& einsum) {
   std::vector<bool> added(call.inputs.size(), false);
   for (size_t o = 0; o < place.size(); ++o) {
     if (!place[o]) continue;
-    const auto fitting = letters_for(einsum.operands[o].letters, call.inputs[*place[o]].dim(), einsum.operands[o].added);
+    const auto fitting =
+        letters_for(einsum.operands[o].letters, call.inputs[*place[o]].dim(), einsum.operands[o].added);
     if (!fitting) return;
     letters[*place[o]] = *fitting;
     added[*place[o]] = einsum.operands[o].added;
@@ -417,7 +421,9 @@ const c10::IValue& ShardedCall::operator[](std::string_view name) const {
   return arguments[*index];
 }
 
-bool ShardedCall::has(std::string_view name) const { return schema.argument_index(name).has_value(); }
+bool ShardedCall::has(std::string_view name) const {
+  return schema.argument_index(name).has_value();
+}
 
 std::vector<int64_t> ShardedCall::integers(std::string_view name) const {
   const c10::IValue& value = (*this)[name];
@@ -499,6 +505,8 @@ void register_sharding(const std::string& op, ShardingRule rule) {
   ++all.version;
 }
 
-uint64_t detail::sharding_version() { return known().version.load(); }
+uint64_t detail::sharding_version() {
+  return known().version.load();
+}
 
 }  // namespace torch::distributed::tensor

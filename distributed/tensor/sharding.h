@@ -85,10 +85,10 @@ using ShardingRule = std::function<void(ShardedCall& call)>;
 /// How an operator is handled.
 struct Sharding {
   enum class Kind {
-    kRule,       // by strategies
-    kComposed,   // by the operators that it is made of
-    kRandom,     // computed for the whole on every rank, so that numbers are those of one device, and cut
-    kHandler,    // by a function of its own, which takes the arguments from the stack and leaves the results
+    kRule,      // by strategies
+    kComposed,  // by the operators that it is made of
+    kRandom,    // computed for the whole on every rank, so that numbers are those of one device, and cut
+    kHandler,   // by a function of its own, which takes the arguments from the stack and leaves the results
   };
   using Handler = void (*)(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack& stack);
   Kind kind = Kind::kRule;
@@ -101,8 +101,8 @@ struct Sharding {
 /// How an operator ("aten::add.Tensor") is handled; null where nobody has said it. Lives as long as the program.
 const Sharding* sharding_of(const c10::OperatorHandle& op);
 
-/// Says how an operator is sharded, also of one that has a rule: `rule` adds strategies to the call it is given. Applies to
-/// later calls.
+/// Says how an operator is sharded, also of one that has a rule: `rule` adds strategies to the call it is given.
+/// Applies to later calls.
 ///
 ///   register_sharding("mine::scale", [](ShardedCall& call) {
 ///     for (int64_t d = 0; d < call.inputs[0].dim(); ++d) call.add(call.all(Shard(d)));

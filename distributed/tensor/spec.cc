@@ -8,7 +8,9 @@
 namespace torch::distributed::tensor {
 namespace {
 
-void mix(size_t& hash, uint64_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15u + (hash >> 29); }
+void mix(size_t& hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15u + (hash >> 29);
+}
 
 }  // namespace
 
@@ -68,7 +70,8 @@ Spec::Spec(DeviceMesh mesh, std::vector<Placement> placements, at::IntArrayRef s
   hash_ = static_cast<size_t>(dtype_);
   for (const Placement& placement : placements_) {
     mix(hash_, static_cast<uint64_t>(placement.kind()) | static_cast<uint64_t>(placement.reduce_op()) << 8 |
-                   static_cast<uint64_t>(placement.dim()) << 16 | static_cast<uint64_t>(placement.split_factor()) << 32);
+                   static_cast<uint64_t>(placement.dim()) << 16 |
+                   static_cast<uint64_t>(placement.split_factor()) << 32);
   }
   for (const int64_t size : sizes_) mix(hash_, static_cast<uint64_t>(size));
   for (const int64_t stride : strides_) mix(hash_, static_cast<uint64_t>(stride) + 1);

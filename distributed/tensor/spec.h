@@ -29,8 +29,8 @@ constexpr Piece piece_of(int64_t size, int64_t parts, int64_t index) {
 /// Mesh, placements, and the sizes, strides and dtype of the whole. Immutable and shared.
 class Spec final : public c10::intrusive_ptr_target {
  public:
-  /// `placements`: one for each dimension of the mesh, with dimensions of the tensor that exist (negative ones count from
-  /// the end). Throws ValueError otherwise.
+  /// `placements`: one for each dimension of the mesh, with dimensions of the tensor that exist (negative ones count
+  /// from the end). Throws ValueError otherwise.
   Spec(DeviceMesh mesh, std::vector<Placement> placements, at::IntArrayRef sizes, at::IntArrayRef strides,
        at::ScalarType dtype);
 
@@ -41,8 +41,8 @@ class Spec final : public c10::intrusive_ptr_target {
   at::ScalarType dtype() const { return dtype_; }
   int64_t dim() const { return static_cast<int64_t>(sizes_.size()); }
   size_t hash() const { return hash_; }
-  /// Of this rank's part, and where it begins in the whole. Pieces of a StridedShard have no one beginning: theirs is that
-  /// of the first.
+  /// Of this rank's part, and where it begins in the whole. Pieces of a StridedShard have no one beginning: theirs is
+  /// that of the first.
   const std::vector<int64_t>& local_sizes() const { return local_sizes_; }
   const std::vector<int64_t>& local_offsets() const { return local_offsets_; }
   /// How many ranks share a dimension of the tensor.
@@ -61,8 +61,8 @@ class Spec final : public c10::intrusive_ptr_target {
 };
 using SpecPtr = c10::intrusive_ptr<Spec>;
 
-/// The placements with dimensions counted from the front. Throws ValueError where there are not as many as dimensions of
-/// the mesh, or where a dimension is none of `ndim`.
+/// The placements with dimensions counted from the front. Throws ValueError where there are not as many as dimensions
+/// of the mesh, or where a dimension is none of `ndim`.
 std::vector<Placement> normalized(const DeviceMesh& mesh, const std::vector<Placement>& placements, int64_t ndim);
 
 /// The sizes of the part at a place of the mesh.

@@ -90,7 +90,9 @@ std::pair<std::vector<double>, Weights> train(Weights w, const Options& options,
 
 // How a weight lies along the tensor-parallel dimension: columns of what widens, rows of what narrows.
 Placement of_weight(const std::string& name) {
-  const auto ends = [&](const char* end) { return name.size() > strlen(end) && name.rfind(end) == name.size() - strlen(end); };
+  const auto ends = [&](const char* end) {
+    return name.size() > strlen(end) && name.rfind(end) == name.size() - strlen(end);
+  };
   if (ends(".q") || ends(".k") || ends(".v") || ends(".up") || ends(".up_bias") || name == "words") return Shard(0);
   if (ends(".out") || ends(".down")) return Shard(1);
   return Replicate();
@@ -101,7 +103,8 @@ void compare(const Options& options) {
   const auto [losses, trained] = [&] {
     Weights w = make_weights();
     for (auto& [name, weight] : w) weight.requires_grad_();
-    return train<Optimizer>(w, options, [](const Tensor& t) { return t; }, [](const Tensor& t) { return t.item<double>(); });
+    return train<Optimizer>(
+        w, options, [](const Tensor& t) { return t; }, [](const Tensor& t) { return t.item<double>(); });
   }();
   EXPECT_LT(losses.back(), losses.front());
   struct Way {
@@ -113,10 +116,17 @@ void compare(const Options& options) {
   const Way ways[] = {
       {"data", {2}, [](const std::string&) { return std::vector<Placement>{Replicate()}; }, {Shard(0)}},
       {"tensor", {2}, [](const std::string& name) { return std::vector<Placement>{of_weight(name)}; }, {Replicate()}},
-      {"tensor of 4", {4}, [](const std::string& name) { return std::vector<Placement>{of_weight(name)}; }, {Replicate()}},
+      {"tensor of 4",
+       {4},
+       [](const std::string& name) { return std::vector<Placement>{of_weight(name)}; },
+       {Replicate()}},
       {"sequence", {2}, [](const std::string&) { return std::vector<Placement>{Replicate()}; }, {Shard(1)}},
       {"fully sharded", {3}, [](const std::string&) { return std::vector<Placement>{Shard(0)}; }, {Replicate()}},
-      {"data and tensor", {2, 2}, [](const std::string& name) { return std::vector<Placement>{Replicate(), of_weight(name)}; },
+      {"data and tensor",
+       {2, 2},
+       [](const std::string& name) {
+         return std::vector<Placement>{Replicate(), of_weight(name)};
+       },
        {Shard(0), Replicate()}},
   };
   for (const Way& way : ways) {
@@ -140,7 +150,9 @@ void compare(const Options& options) {
 TEST(Transformer, TrainsAsOneDeviceDoesWithSgd) {
   compare<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9));
 }
-TEST(Transformer, TrainsAsOneDeviceDoesWithAdamW) { compare<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01)); }
+TEST(Transformer, TrainsAsOneDeviceDoesWithAdamW) {
+  compare<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01));
+}
 
 }  // namespace
 }  // namespace torch::distributed::tensor

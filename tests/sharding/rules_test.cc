@@ -1,6 +1,6 @@
-// Every sharding rule by brute force: each operator that a recorded call, or its backward pass, comes to is also computed from
-// parts of its arguments, in every way that its rule offers, on meshes of 2 and 3 ranks; what the parts give, put together as
-// the rule says, is what the whole gave.
+// Every sharding rule by brute force: each operator that a recorded call, or its backward pass, comes to is also
+// computed from parts of its arguments, in every way that its rule offers, on meshes of 2 and 3 ranks; what the parts
+// give, put together as the rule says, is what the whole gave.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -79,7 +79,9 @@ Stack with_tensors(const Stack& values, const std::vector<Tensor>& tensors) {
   return result;
 }
 
-bool is_plain(const Tensor& t) { return t.layout() == at::kStrided && !t.is_quantized() && !t.is_nested() && t.is_cpu(); }
+bool is_plain(const Tensor& t) {
+  return t.layout() == at::kStrided && !t.is_quantized() && !t.is_nested() && t.is_cpu();
+}
 
 // Rank r's share of a value that is partial: shares of different sizes and signs.
 Tensor share_of(const Tensor& t, ReduceOp::RedOpType op, int64_t parts, int64_t r) {
@@ -95,11 +97,16 @@ Tensor share_of(const Tensor& t, ReduceOp::RedOpType op, int64_t parts, int64_t 
       }
       return op == ReduceOp::AVG ? at::mul(share, parts) : share;
     }
-    case ReduceOp::MAX: return r == 0 ? t : at::sub(t, 1);
-    case ReduceOp::MIN: return r == 0 ? t : at::add(t, 1);
-    case ReduceOp::PRODUCT: return r == 0 ? t : at::ones_like(t);
-    case ReduceOp::BXOR: return r == 0 ? t : at::zeros_like(t);
-    default: return t;
+    case ReduceOp::MAX:
+      return r == 0 ? t : at::sub(t, 1);
+    case ReduceOp::MIN:
+      return r == 0 ? t : at::add(t, 1);
+    case ReduceOp::PRODUCT:
+      return r == 0 ? t : at::ones_like(t);
+    case ReduceOp::BXOR:
+      return r == 0 ? t : at::zeros_like(t);
+    default:
+      return t;
   }
 }
 
@@ -120,13 +127,27 @@ Tensor combined(const std::vector<Tensor>& parts, const Placement& placement) {
   Tensor result = parts[0];
   for (size_t q = 1; q < parts.size() && placement.is_partial(); ++q) {
     switch (placement.reduce_op()) {
-      case ReduceOp::MAX: result = result.scalar_type() == at::kBool ? at::logical_or(result, parts[q]) : at::maximum(result, parts[q]); break;
-      case ReduceOp::MIN: result = result.scalar_type() == at::kBool ? at::logical_and(result, parts[q]) : at::minimum(result, parts[q]); break;
-      case ReduceOp::PRODUCT: result = at::mul(result, parts[q]); break;
-      case ReduceOp::BAND: result = at::bitwise_and(result, parts[q]); break;
-      case ReduceOp::BOR: result = at::bitwise_or(result, parts[q]); break;
-      case ReduceOp::BXOR: result = at::bitwise_xor(result, parts[q]); break;
-      default: result = at::add(result, parts[q]); break;
+      case ReduceOp::MAX:
+        result = result.scalar_type() == at::kBool ? at::logical_or(result, parts[q]) : at::maximum(result, parts[q]);
+        break;
+      case ReduceOp::MIN:
+        result = result.scalar_type() == at::kBool ? at::logical_and(result, parts[q]) : at::minimum(result, parts[q]);
+        break;
+      case ReduceOp::PRODUCT:
+        result = at::mul(result, parts[q]);
+        break;
+      case ReduceOp::BAND:
+        result = at::bitwise_and(result, parts[q]);
+        break;
+      case ReduceOp::BOR:
+        result = at::bitwise_or(result, parts[q]);
+        break;
+      case ReduceOp::BXOR:
+        result = at::bitwise_xor(result, parts[q]);
+        break;
+      default:
+        result = at::add(result, parts[q]);
+        break;
     }
   }
   if (placement.is_partial("avg")) result = at::div(result, static_cast<int64_t>(parts.size()));
@@ -141,7 +162,8 @@ class Verifier final : public at::DispatchMode {
     const Sharding* sharding = sharding_of(op);
     std::vector<size_t> places;
     const std::vector<Tensor> inputs = tensors_of(before, &places);
-    bool plain = sharding != nullptr && sharding->kind == Sharding::Kind::kRule && sharding->functional.empty() && !inputs.empty();
+    bool plain = sharding != nullptr && sharding->kind == Sharding::Kind::kRule && sharding->functional.empty() &&
+                 !inputs.empty();
     std::vector<Tensor> kept;
     for (size_t i = 0; i < inputs.size(); ++i) {
       plain = plain && is_plain(inputs[i]) && inputs[i].numel() <= 4096;
@@ -166,21 +188,24 @@ class Verifier final : public at::DispatchMode {
   int64_t ways = 0;
 
  private:
-  void try_parts(const OperatorHandle& op, const Sharding& sharding, const Stack& arguments, const std::vector<Tensor>& inputs,
-                 const std::vector<size_t>& places, const std::vector<Tensor>& whole, int64_t parts) {
+  void try_parts(const OperatorHandle& op, const Sharding& sharding, const Stack& arguments,
+                 const std::vector<Tensor>& inputs, const std::vector<size_t>& places, const std::vector<Tensor>& whole,
+                 int64_t parts) {
     ShardedCall call(op.schema(), arguments);
     call.parts = parts;
     const DeviceMesh mesh = row_of(parts, 0);
     for (size_t i = 0; i < inputs.size(); ++i) {
-      call.inputs.push_back({places[i], c10::make_intrusive<Spec>(mesh, std::vector<Placement>{Replicate()}, inputs[i].sizes(),
-                                                                  inputs[i].strides(), inputs[i].scalar_type())});
+      call.inputs.push_back(
+          {places[i], c10::make_intrusive<Spec>(mesh, std::vector<Placement>{Replicate()}, inputs[i].sizes(),
+                                                inputs[i].strides(), inputs[i].scalar_type())});
     }
     for (const Tensor& t : whole) call.outputs.push_back({t.sizes().vec(), t.strides().vec(), t.scalar_type()});
     const std::string name = toString(op.operator_name());
     sharding.rule(call);
     for (const Strategy& strategy : call.take()) {
       if (problems.count(name) > 0) return;
-      std::string said = name + " on " + std::to_string(parts) + " ranks: " + str(strategy.inputs) + " -> " + str(strategy.outputs);
+      std::string said =
+          name + " on " + std::to_string(parts) + " ranks: " + str(strategy.inputs) + " -> " + str(strategy.outputs);
       for (const Tensor& input : inputs) said += " " + c10::str(input.sizes());
       try {
         const std::string problem = try_way(op, call, strategy, arguments, inputs, whole, parts);
@@ -191,12 +216,15 @@ class Verifier final : public at::DispatchMode {
     }
   }
 
-  std::string try_way(const OperatorHandle& op, const ShardedCall& call, const Strategy& strategy, const Stack& arguments,
-                      const std::vector<Tensor>& inputs, const std::vector<Tensor>& whole, int64_t parts) {
+  std::string try_way(const OperatorHandle& op, const ShardedCall& call, const Strategy& strategy,
+                      const Stack& arguments, const std::vector<Tensor>& inputs, const std::vector<Tensor>& whole,
+                      int64_t parts) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Placement& placement = strategy.inputs[i];
       if (placement.is_partial() && !can_be_partial(inputs[i], placement.reduce_op())) return "";
-      if (placement.is_shard() && !call.empty_parts && piece_of(inputs[i].size(placement.dim()), parts, parts - 1).size == 0) return "";
+      if (placement.is_shard() && !call.empty_parts &&
+          piece_of(inputs[i].size(placement.dim()), parts, parts - 1).size == 0)
+        return "";
     }
     std::vector<std::vector<Tensor>> results(whole.size());
     for (int64_t r = 0; r < parts; ++r) {
@@ -222,10 +250,12 @@ class Verifier final : public at::DispatchMode {
       if (!call.sizes_argument.empty()) stack[*op.schema().argument_index(call.sizes_argument)] = IValue(sizes.at(0));
       op.callBoxed(stack);
       const std::vector<Tensor> got = tensors_of(stack);
-      if (got.size() != whole.size()) return std::to_string(got.size()) + " results instead of " + std::to_string(whole.size());
+      if (got.size() != whole.size())
+        return std::to_string(got.size()) + " results instead of " + std::to_string(whole.size());
       for (size_t k = 0; k < got.size(); ++k) {
         if (got[k].sizes() != at::IntArrayRef(sizes[k])) {
-          return c10::str("result ", k, " of rank ", r, " has the sizes ", got[k].sizes(), " instead of ", at::IntArrayRef(sizes[k]));
+          return c10::str("result ", k, " of rank ", r, " has the sizes ", got[k].sizes(), " instead of ",
+                          at::IntArrayRef(sizes[k]));
         }
         results[k].push_back(got[k]);
       }
@@ -241,7 +271,8 @@ class Verifier final : public at::DispatchMode {
       const size_t copies = strategy.outputs[k].is_replicate() ? static_cast<size_t>(parts) : 1;
       for (size_t r = 0; r < copies; ++r) {
         const Tensor got = copies > 1 ? results[k][r] : combined(results[k], strategy.outputs[k]);
-        if (const auto mismatch = conformance::difference(got, whole[k], 100)) return c10::str("result ", k, ": ", mismatch->text());
+        if (const auto mismatch = conformance::difference(got, whole[k], 100))
+          return c10::str("result ", k, ": ", mismatch->text());
       }
     }
     return "";
@@ -267,7 +298,8 @@ TEST(ShardingRules, PartsMakeTheWholeInEveryRecordedCall) {
   }
   for (const auto& [name, problem] : verifier.problems) ADD_FAILURE() << problem;
   RecordProperty("operators", static_cast<int>(verifier.operators.size()));
-  std::printf("%zu calls, %zu operators, %lld ways\n", passed, verifier.operators.size(), static_cast<long long>(verifier.ways));
+  std::printf("%zu calls, %zu operators, %lld ways\n", passed, verifier.operators.size(),
+              static_cast<long long>(verifier.ways));
   EXPECT_EQ(failed, 0u);
   EXPECT_GT(verifier.operators.size(), 200u);
   EXPECT_GT(verifier.ways, 5000);
