@@ -9,8 +9,9 @@
 
 namespace c10d::testing {
 
-/// Runs `body(rank)` on a thread for each rank, with everything that a rank has to itself (rank_local.h). Returns when all have ended; what one throws is thrown here, that of
-/// the lowest rank first. A program whose ranks have not ended after `limit` prints which have not, and aborts.
+/// Runs `body(rank)` on a thread for each rank, with everything that a rank has to itself (rank_local.h). Returns when
+/// all have ended; what one throws is thrown here, that of the lowest rank first. A program whose ranks have not ended
+/// after `limit` prints which have not, and aborts.
 void run_ranks(int size, const std::function<void(int rank)>& body,
                std::chrono::milliseconds limit = std::chrono::seconds(60));
 
