@@ -267,6 +267,8 @@ class Verifier final : public at::DispatchMode {
     }
     ++ways;
     operators.insert(toString(op.operator_name()));
+    // Memory of its own has no values yet.
+    if (toString(op.operator_name()).find("empty") != std::string::npos) return "";
     for (size_t k = 0; k < whole.size(); ++k) {
       const size_t copies = strategy.outputs[k].is_replicate() ? static_cast<size_t>(parts) : 1;
       for (size_t r = 0; r < copies; ++r) {
