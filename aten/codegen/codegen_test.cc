@@ -599,7 +599,12 @@ TEST(Emit, ShardingNamesEveryForm) {
     op { schema: "composed(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "c" } }
     op { schema: "beside(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "b" }
          kernel { key: CPU function: "b_cpu" } }
+    op { schema: "zero(Tensor self) -> Tensor" kernel { key: COMPOSITE function: "z" }
+         inplace { schema: "zero_(Tensor(a!) self) -> Tensor(a!)" kernel { key: CPU function: "z_cpu_" }
+                   kernel { key: COMPOSITE function: "z_" } } }
     op { schema: "none(Tensor self) -> Tensor" kernel { key: CPU function: "n" } })pb")});
+  EXPECT_TRUE(contains(text, "{\"zero_\", \"compose\", \"\"},\n"));
+  EXPECT_FALSE(contains(text, "{\"zero\""));
   EXPECT_TRUE(contains(text, "{\"f.Tensor\", \"auto_element_wise\", \"\"},\n"));
   EXPECT_TRUE(contains(text, "{\"f_.Tensor\", \"auto_element_wise\", \"\"},\n"));
   EXPECT_TRUE(contains(text, "{\"f.out\", \"auto_element_wise\", \"aten::f.Tensor\"},\n"));

@@ -9,11 +9,12 @@ std::string name_of(const Variant& variant) {
 }
 
 // Empty where nothing is said.
-std::string words_of(const Operator& op) {
+std::string words_of(const Operator& op, const Variant& variant) {
   if (op.alias() || op.copies()) return "";
   if (!op.entry.sharding().empty()) return op.entry.sharding();
   if (op.entry.element_wise()) return "auto_element_wise";
-  return op.main.composite() && op.main.kernel(Kernel::CPU) != nullptr ? "compose" : "";
+  const Variant& composed = variant.composite() ? variant : op.main;
+  return composed.composite() && composed.kernel(Kernel::CPU) != nullptr ? "compose" : "";
 }
 
 }  // namespace
@@ -22,9 +23,9 @@ std::string emit_sharding(const std::vector<Table>& tables) {
   std::string entries;
   for (const Table& table : tables) {
     for (const Operator& op : table.operators) {
-      const std::string words = words_of(op);
-      if (words.empty()) continue;
       for (const Variant* variant : op.variants()) {
+        const std::string words = words_of(op, *variant);
+        if (words.empty()) continue;
         const std::string functional = variant->form == Form::kOut ? "aten::" + name_of(op.main) : "";
         entries += "{" + quoted(name_of(*variant)) + ", " + quoted(words) + ", " + quoted(functional) + "},\n";
       }

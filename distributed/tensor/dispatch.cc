@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "aten/core/view.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -16,6 +17,7 @@
 #include "c10/core/memory_format.h"
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
+#include "c10/util/safe_numerics.h"
 #include "distributed/tensor/dtensor.h"
 #include "distributed/tensor/redistribute.h"
 #include "distributed/tensor/sharding.h"
@@ -418,7 +420,16 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
   for_each_tensor(stack, [&](IValue& value, size_t) {
     if (value.toTensor().defined()) value = IValue(parts[next++]);
   });
-  if (decision.sizes_argument) stack[*decision.sizes_argument] = IValue(decision.outputs.at(0)->local_sizes());
+  if (decision.sizes_argument) {
+    const std::vector<int64_t>& sizes = decision.outputs.at(0)->local_sizes();
+    // A part that was exchanged may lie in another order than the whole is said to.
+    const Tensor& part = parts[0];
+    if (is_view(schema) && part.numel() == c10::multiply_integers(sizes) &&
+        !at::view_strides(part.sizes(), part.strides(), sizes)) {
+      stack[0] = IValue(part.contiguous());
+    }
+    stack[*decision.sizes_argument] = IValue(sizes);
+  }
   op.redispatchBoxed(keys, &stack);
   for (size_t i = 0; i < inputs.all.size(); ++i) {
     if (!schema.arguments()[inputs.all[i].argument].is_write()) continue;
