@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "aten/core/boxing.h"
 #include "aten/core/tensor.h"
 #include "c10/dispatch/registry.h"
@@ -54,7 +56,10 @@ void transform_tensors(c10::Stack& values, const F& f) {
     if (value.isTensor()) {
       value = c10::IValue(f(value.toTensor()));
     } else if (value.isList()) {
-      c10::Stack elements = value.toListRef().vec();
+      const auto holds_some = [](const c10::IValue& element) { return element.isTensor() || element.isList(); };
+      const auto list_of_value = value.toListRef();
+      if (std::none_of(list_of_value.begin(), list_of_value.end(), holds_some)) continue;
+      c10::Stack elements = list_of_value.vec();
       transform_tensors(elements, f);
       c10::impl::GenericList list(value.toList().elementType());
       for (const c10::IValue& element : elements) list.push_back(element);

@@ -74,27 +74,6 @@ struct Cache {
   }
 };
 
-// Calls f(IValue&, argument) for every tensor among the values, those in lists one by one.
-template <class F>
-void for_each_tensor(Stack& values, const F& f) {
-  for (size_t a = 0; a < values.size(); ++a) {
-    IValue& value = values[a];
-    if (value.isTensor()) {
-      f(value, a);
-    } else if (value.isList()) {
-      bool any = false;
-      for (const IValue& element : value.toListRef()) any = any || element.isTensor();
-      if (!any) continue;
-      c10::impl::GenericList list(value.toList().elementType());
-      for (IValue element : value.toListRef()) {
-        if (element.isTensor()) f(element, a);
-        list.push_back(std::move(element));
-      }
-      value = IValue(std::move(list));
-    }
-  }
-}
-
 // The arguments of a call that are tensors.
 struct Inputs {
   struct One {
@@ -222,13 +201,12 @@ std::optional<size_t> result_of(const c10::FunctionSchema& schema, const c10::Ar
 // them.
 std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle& op, const Stack& arguments) {
   Stack meta = arguments;
-  for_each_tensor(meta, [](IValue& value, size_t) {
-    const Tensor t = value.toTensor();
-    if (!t.defined()) return;
+  at::transform_tensors(meta, [](const Tensor& t) {
+    if (!t.defined()) return t;
     Tensor without =
         at::empty_strided(t.sizes(), t.strides(), at::TensorOptions().dtype(t.scalar_type()).device(at::kMeta));
     without.unsafeGetTensorImpl()->set_wrapped_number(t.unsafeGetTensorImpl()->is_wrapped_number());
-    value = IValue(without);
+    return without;
   });
   try {
     op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), &meta);
@@ -236,9 +214,9 @@ std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle&
     return std::nullopt;
   }
   std::vector<ShardedCall::Output> outputs;
-  for_each_tensor(meta, [&](IValue& value, size_t) {
-    const Tensor t = value.toTensor();
+  at::transform_tensors(meta, [&](const Tensor& t) {
     if (t.defined()) outputs.push_back({t.sizes().vec(), t.strides().vec(), t.scalar_type(), t.storage_offset()});
+    return t;
   });
   return outputs;
 }
@@ -417,9 +395,7 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
     if (present != decision.inputs[i] && same_memory(parts[i], one.impl->local())) parts[i] = at::clone(parts[i]);
   }
   size_t next = 0;
-  for_each_tensor(stack, [&](IValue& value, size_t) {
-    if (value.toTensor().defined()) value = IValue(parts[next++]);
-  });
+  at::transform_tensors(stack, [&](const Tensor& t) { return t.defined() ? parts[next++] : t; });
   if (decision.sizes_argument) {
     const std::vector<int64_t>& sizes = decision.outputs.at(0)->local_sizes();
     // A part that was exchanged may lie in another order than the whole is said to.
@@ -437,19 +413,15 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
     write_back(inputs.all[i].tensor, parts[i], result ? result->placements() : decision.inputs[i], result);
   }
   next = 0;
-  for_each_tensor(stack, [&](IValue& value, size_t) {
-    const Tensor local = value.toTensor();
-    if (!local.defined()) return;
-    if (decision.outputs.empty()) {
-      value = IValue(detail::wrap(local, whole_spec(*inputs.mesh, local)));
-      return;
-    }
-    const Tensor result = detail::wrap(local, decision.outputs.at(next));
+  at::transform_tensors(stack, [&](const Tensor& local) {
+    if (!local.defined()) return local;
+    if (decision.outputs.empty()) return detail::wrap(local, whole_spec(*inputs.mesh, local));
+    Tensor result = detail::wrap(local, decision.outputs.at(next));
     // Where a view begins, gradients of what is written to it need to know.
     if (is_view(schema))
       result.unsafeGetTensorImpl()->set_storage_offset(inputs.all[0].tensor.storage_offset() + decision.offsets[next]);
     ++next;
-    value = IValue(result);
+    return result;
   });
 }
 
@@ -465,15 +437,12 @@ void run_random(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, con
     if (placement.is_partial()) placement = Replicate();
   }
   size_t next = 0;
-  for_each_tensor(stack, [&](IValue& value, size_t) {
-    if (!value.toTensor().defined()) return;
+  at::transform_tensors(stack, [&](const Tensor& t) {
+    if (!t.defined()) return t;
     const Inputs::One& one = inputs.all[next++];
-    if (&one == &self) {
-      value = IValue(at::empty_strided(spec->sizes(), spec->strides(), self.impl->local().options()));
-    } else if (one.impl != nullptr) {
-      value =
-          IValue(redistribute_local(one.impl->local(), *one.impl->spec(), std::vector<Placement>(placements.size())));
-    }
+    if (&one == &self) return at::empty_strided(spec->sizes(), spec->strides(), self.impl->local().options());
+    if (one.impl == nullptr) return t;
+    return redistribute_local(one.impl->local(), *one.impl->spec(), std::vector<Placement>(placements.size()));
   });
   op.redispatchBoxed(keys, &stack);
   const Tensor whole = stack.at(0).toTensor();

@@ -11,9 +11,6 @@ namespace {
 using c10d::ReduceOp;
 using Sizes = std::vector<int64_t>;
 
-constexpr ReduceOp::RedOpType kAllReductions[] = {ReduceOp::SUM,     ReduceOp::AVG,  ReduceOp::MIN, ReduceOp::MAX,
-                                                  ReduceOp::PRODUCT, ReduceOp::BAND, ReduceOp::BOR, ReduceOp::BXOR};
-
 // Views.
 
 void add_partials(ShardedCall& call) {
@@ -43,7 +40,7 @@ Sizes counted(const ShardedCall& call) {
 }
 
 size_t named_dim(const ShardedCall& call, const char* name = "dim") {
-  return static_cast<size_t>(ShardedCall::wrapped(call[name].toInt(), call.inputs[0].dim()));
+  return static_cast<size_t>(at::maybe_wrap_dim(call[name].toInt(), call.inputs[0].dim()));
 }
 
 void same_dimensions(ShardedCall& call) {
@@ -81,7 +78,7 @@ void permute_rule(ShardedCall& call) {
   const Sizes dims = call.integers("dims");
   Sizes into(dims.size(), -1);
   for (size_t k = 0; k < dims.size(); ++k) {
-    into[static_cast<size_t>(ShardedCall::wrapped(dims[k], call.inputs[0].dim()))] = static_cast<int64_t>(k);
+    into[static_cast<size_t>(at::maybe_wrap_dim(dims[k], call.inputs[0].dim()))] = static_cast<int64_t>(k);
   }
   add_dimensions(call, into);
 }
@@ -89,8 +86,8 @@ void permute_rule(ShardedCall& call) {
 void swap_rule(ShardedCall& call, int64_t a, int64_t b) {
   Sizes into = counted(call);
   if (into.size() > 1) {
-    std::swap(into[static_cast<size_t>(ShardedCall::wrapped(a, call.inputs[0].dim()))],
-              into[static_cast<size_t>(ShardedCall::wrapped(b, call.inputs[0].dim()))]);
+    std::swap(into[static_cast<size_t>(at::maybe_wrap_dim(a, call.inputs[0].dim()))],
+              into[static_cast<size_t>(at::maybe_wrap_dim(b, call.inputs[0].dim()))]);
   }
   add_dimensions(call, into);
 }
@@ -103,7 +100,7 @@ void t_rule(ShardedCall& call) {
 }
 
 void unsqueeze_rule(ShardedCall& call) {
-  const int64_t at = ShardedCall::wrapped(call["dim"].toInt(), call.inputs[0].dim() + 1);
+  const int64_t at = at::maybe_wrap_dim(call["dim"].toInt(), call.inputs[0].dim() + 1);
   Sizes into = counted(call);
   for (int64_t& d : into) d += d >= at ? 1 : 0;
   add_dimensions(call, into);
@@ -115,7 +112,7 @@ void squeeze_rule(ShardedCall& call) {
   int64_t next = 0;
   for (size_t d = 0; d < into.size(); ++d) {
     const bool meant = !call.has("dim") || std::any_of(dims.begin(), dims.end(), [&](int64_t n) {
-      return ShardedCall::wrapped(n, call.inputs[0].dim()) == static_cast<int64_t>(d);
+      return at::maybe_wrap_dim(n, call.inputs[0].dim()) == static_cast<int64_t>(d);
     });
     const int64_t size = call.inputs[0].sizes()[d], parts = call.parts_with(call.inputs[0], static_cast<int64_t>(d));
     if (meant && size == 1) {
@@ -208,7 +205,7 @@ void cat_rule(ShardedCall& call) {
   if (call.inputs.empty()) return;
   int64_t ndim = 0;
   for (const ShardedCall::Input& input : call.inputs) ndim = std::max(ndim, input.dim());
-  const int64_t dim = ShardedCall::wrapped(call["dim"].toInt(), ndim);
+  const int64_t dim = at::maybe_wrap_dim(call["dim"].toInt(), ndim);
   for (int64_t d = 0; d < ndim; ++d) {
     if (d == dim || call.outputs[0].sizes[static_cast<size_t>(d)] < 2) continue;
     Strategy strategy = call.all(Shard(d));
@@ -223,7 +220,7 @@ void cat_rule(ShardedCall& call) {
 
 void stack_rule(ShardedCall& call) {
   if (call.inputs.empty()) return;
-  const int64_t ndim = call.inputs[0].dim(), dim = ShardedCall::wrapped(call["dim"].toInt(), ndim + 1);
+  const int64_t ndim = call.inputs[0].dim(), dim = at::maybe_wrap_dim(call["dim"].toInt(), ndim + 1);
   for (int64_t d = 0; d < ndim; ++d) {
     Strategy strategy = call.all(Shard(d));
     for (Placement& output : strategy.outputs) output = Shard(d >= dim ? d + 1 : d);

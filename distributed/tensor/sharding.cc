@@ -57,9 +57,6 @@ std::vector<bool> whole_inputs(const ShardedCall& call, const Words& names) {
   return whole;
 }
 
-constexpr ReduceOp::RedOpType kAllReductions[] = {ReduceOp::SUM,     ReduceOp::AVG,  ReduceOp::MIN, ReduceOp::MAX,
-                                                  ReduceOp::PRODUCT, ReduceOp::BAND, ReduceOp::BOR, ReduceOp::BXOR};
-
 // The inputs of `names` partial, all others whole, the outputs partial.
 void add_partial(ShardedCall& call, const Words& names, std::initializer_list<ReduceOp::RedOpType> ops) {
   for (const ReduceOp::RedOpType op : ops) {
@@ -137,7 +134,7 @@ void along(ShardedCall& call, const std::vector<Word>& words) {
   const std::vector<bool> whole = whole_inputs(call, arguments_of(words, "whole"));
   for (int64_t d = 0; d < ndim && !named.empty(); ++d) {
     const bool taken =
-        std::any_of(named.begin(), named.end(), [&](int64_t n) { return ShardedCall::wrapped(n, ndim) == d; });
+        std::any_of(named.begin(), named.end(), [&](int64_t n) { return at::maybe_wrap_dim(n, ndim) == d; });
     const size_t at = static_cast<size_t>(d);
     const int64_t size = call.inputs[0].sizes()[at];
     bool alike = !taken;
@@ -194,7 +191,7 @@ void reduce(ShardedCall& call, const std::vector<Word>& words) {
   int64_t kept = 0;
   for (int64_t d = 0; d < ndim; ++d) {
     const bool reduced = named.empty() || std::any_of(named.begin(), named.end(),
-                                                      [&](int64_t n) { return ShardedCall::wrapped(n, ndim) == d; });
+                                                      [&](int64_t n) { return at::maybe_wrap_dim(n, ndim) == d; });
     Strategy strategy = call.all(Shard(d));
     if (!reduced) {
       for (Placement& output : strategy.outputs) output = Shard(keep ? d : kept);

@@ -17,6 +17,11 @@
 
 namespace torch::distributed::tensor {
 
+/// What a Partial may be reduced by.
+inline constexpr c10d::ReduceOp::RedOpType kAllReductions[] = {
+    c10d::ReduceOp::SUM,     c10d::ReduceOp::AVG,  c10d::ReduceOp::MIN, c10d::ReduceOp::MAX,
+    c10d::ReduceOp::PRODUCT, c10d::ReduceOp::BAND, c10d::ReduceOp::BOR, c10d::ReduceOp::BXOR};
+
 /// One way to compute: a placement for each tensor among the arguments and among the results.
 struct Strategy {
   std::vector<Placement> inputs, outputs;
@@ -58,9 +63,6 @@ class ShardedCall {
   std::vector<int64_t> integers(std::string_view name) const;
   /// The number among the inputs of an argument that is a tensor; nullopt where it is None.
   std::optional<size_t> input(std::string_view name) const;
-  /// A dimension, counted from the front.
-  static int64_t wrapped(int64_t dim, int64_t ndim) { return dim < 0 ? dim + std::max<int64_t>(ndim, 1) : dim; }
-
   /// What rules give. All inputs whole always is a way; rules do not say so.
   void add(Strategy strategy);
   /// A strategy whose inputs and outputs all are `placement`.

@@ -86,14 +86,6 @@ int64_t Spec::shards(int64_t dim) const {
   return shards;
 }
 
-bool Spec::is_replicated() const {
-  return std::all_of(placements_.begin(), placements_.end(), [](const Placement& p) { return p.is_replicate(); });
-}
-
-bool Spec::has_strided_shards() const {
-  return std::any_of(placements_.begin(), placements_.end(), [](const Placement& p) { return p.is_strided_shard(); });
-}
-
 bool operator==(const Spec& a, const Spec& b) {
   return &a == &b || (a.hash_ == b.hash_ && a.dtype_ == b.dtype_ && a.placements_ == b.placements_ &&
                       a.sizes_ == b.sizes_ && a.strides_ == b.strides_ && a.mesh_ == b.mesh_);

@@ -62,7 +62,7 @@ Ended mpirun(int ranks, const std::string& test) {
 class Mpi : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    if (is_rank()) GTEST_SKIP();
+    if (is_rank()) GTEST_SKIP() << "starts mpirun, and is no rank of it";
   }
 };
 
