@@ -148,6 +148,10 @@ constexpr ElementKernels floating_kernels() {
   return {&launch_elementwise<Fn, float>, &launch_elementwise<Fn, double>};
 }
 template <class Fn>
+constexpr ElementKernels floating_and_complex_kernels() {
+  return with_complex<Fn>(floating_kernels<Fn>());
+}
+template <class Fn>
 constexpr ElementKernels real_kernels() {
   return with_unsigned<Fn>(with_integers<Fn>(floating_kernels<Fn>()));
 }

@@ -15,10 +15,6 @@ template <class Fn>
 constexpr ElementKernels term_kernels() {
   return with_pieces<Fn>(number_kernels<Fn>());
 }
-template <class Fn>
-constexpr ElementKernels field_kernels() {
-  return with_complex<Fn>(floating_kernels<Fn>());
-}
 
 }  // namespace
 }  // namespace at::cuda
@@ -30,11 +26,16 @@ AT_CUDA_ELEMENT_OP(sub, at::cuda::with_lists(at::cuda::term_kernels<at::cuda::Su
 AT_CUDA_ELEMENT_OP(mul, at::cuda::with_lists(at::cuda::term_kernels<at::cuda::Mul>(), at::cuda::mul_lists))
 AT_CUDA_ELEMENT_OP(addcmul,
                    at::cuda::with_lists(at::cuda::number_kernels<at::cuda::Addcmul>(), at::cuda::addcmul_lists))
-AT_CUDA_ELEMENT_OP(div, at::cuda::with_lists(at::cuda::field_kernels<at::cuda::Div>(), at::cuda::div_lists))
-AT_CUDA_ELEMENT_OP(addcdiv, at::cuda::with_lists(at::cuda::field_kernels<at::cuda::Addcdiv>(), at::cuda::addcdiv_lists))
-AT_CUDA_ELEMENT_OP(lerp, at::cuda::with_lists(at::cuda::field_kernels<at::cuda::Lerp>(), at::cuda::lerp_lists))
+AT_CUDA_ELEMENT_OP(div,
+                   at::cuda::with_lists(at::cuda::floating_and_complex_kernels<at::cuda::Div>(), at::cuda::div_lists))
+AT_CUDA_ELEMENT_OP(addcdiv,
+                   at::cuda::with_lists(at::cuda::floating_and_complex_kernels<at::cuda::Addcdiv>(),
+                                        at::cuda::addcdiv_lists))
+AT_CUDA_ELEMENT_OP(lerp,
+                   at::cuda::with_lists(at::cuda::floating_and_complex_kernels<at::cuda::Lerp>(), at::cuda::lerp_lists))
 AT_CUDA_ELEMENT_OP(lerp_scalar,
-                   at::cuda::with_lists(at::cuda::field_kernels<at::cuda::LerpScalar>(), at::cuda::lerp_scalar_lists))
+                   at::cuda::with_lists(at::cuda::floating_and_complex_kernels<at::cuda::LerpScalar>(),
+                                        at::cuda::lerp_scalar_lists))
 AT_CUDA_ELEMENT_OP(maximum, at::cuda::real_kernels<at::cuda::Maximum>())
 AT_CUDA_ELEMENT_OP(minimum, at::cuda::real_kernels<at::cuda::Minimum>())
 AT_CUDA_ELEMENT_OP(fmax, at::cuda::real_kernels<at::cuda::Fmax>())

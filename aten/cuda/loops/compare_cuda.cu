@@ -12,10 +12,6 @@ template <class Fn>
 constexpr ElementKernels number_kernels() {
   return with_complex<Fn>(signed_kernels<Fn>());
 }
-template <class Fn>
-constexpr ElementKernels floating_and_complex_kernels() {
-  return with_complex<Fn>(floating_kernels<Fn>());
-}
 
 }  // namespace
 }  // namespace at::cuda

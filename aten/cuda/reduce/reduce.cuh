@@ -176,7 +176,8 @@ __device__ __forceinline__ void take_elements(const ReduceCall& call, const char
 
 // A block's outputs, of which each is seen by call.threads of its threads; blockIdx.y is the piece of the reduction.
 template <class Op, ReduceAccess kAccess>
-__global__ void __launch_bounds__(kReduceThreads, sizeof(typename Op::State) > 16 ? 2 : 4)
+__global__ void __launch_bounds__(kReduceThreads,
+                                  sizeof(typename Op::State) > 16 || sizeof(typename Op::Compute) > 8 ? 2 : 4)
     reduce_pieces(const __grid_constant__ ReduceCall call) {
   using State = typename Op::State;
   constexpr int kOutputs = kAccess == ReduceAccess::kOutputVectors ? kReduceOutputs : 1;

@@ -110,7 +110,7 @@ __device__ __forceinline__ typename Op::State scan_warp(typename Op::State& stat
 
 // A block takes the piece blockIdx.y of a row, a tile after the other: it writes results, or the piece's state alone.
 template <class Op, bool kResults>
-__global__ void __launch_bounds__(kScanThreads) scan_rows(const __grid_constant__ ScanCall call, int64_t item) {
+__global__ void __launch_bounds__(kScanThreads, 2) scan_rows(const __grid_constant__ ScanCall call, int64_t item) {
   using State = typename Op::State;
   using Compute = typename Op::Compute;
   State* warps = c10::cuda::dynamic_shared<State>();
