@@ -6,7 +6,7 @@ is skipped.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
-load("@system_cuda//:toolkit.bzl", "HAS_HEADERS", "HAS_LIBRARIES")
+load("@system_cuda//:toolkit.bzl", "HAS_HEADERS", "HAS_LIBRARIES", "HAS_NCCL_HEADERS")
 load("//build_defs:rules.bzl", "kd_cc_library", "kd_cc_test")
 
 # Real code for Hopper; in release builds also the portable form for what comes after it.
@@ -15,6 +15,9 @@ _PORTABLE = ["-gencode=arch=compute_90,code=compute_90"]
 
 # For what includes the toolkit's headers, which is all that a test on the host needs.
 CUDA_HEADERS = [] if HAS_HEADERS else ["@platforms//:incompatible"]
+
+# For what includes NCCL's header.
+NCCL_HEADERS = [] if HAS_NCCL_HEADERS else ["@platforms//:incompatible"]
 
 # For tests of what the toolkit's own libraries do without a device, by their names in //third_party/cuda.
 def cuda_library(name):

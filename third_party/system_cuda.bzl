@@ -37,6 +37,7 @@ _LIBRARIES = {
     "cufft": ("libcufft", []),
     "cusolver": ("libcusolver", [":cublas", ":cusparse"]),
     "cusparse": ("libcusparse", []),
+    "nccl": ("libnccl", []),
     "nvrtc": ("libnvrtc", []),
 }
 
@@ -76,7 +77,9 @@ def _system_cuda_impl(ctx):
         file = _shared_library(ctx, libraries[:1], stem)
         found[name] = file != None
         shared += (_LIBRARY if file else _MISSING_LIBRARY).format(name = name, file = file or stem + ".so", deps = deps)
-    ctx.file("toolkit.bzl", "HAS_HEADERS = %s\nHAS_LIBRARIES = %s\n" % (has_headers, found))
+    # NCCL is a package of its own.
+    has_nccl = has_headers and ctx.path(root + "/include/nccl.h").exists
+    ctx.file("toolkit.bzl", "HAS_HEADERS = %s\nHAS_NCCL_HEADERS = %s\nHAS_LIBRARIES = %s\n" % (has_headers, has_nccl, found))
     if is_complete:
         ctx.file("BUILD.bazel", _COMPLETE + shared)
         return

@@ -98,6 +98,12 @@ uint64_t Backend::getSequenceNumberForGroup() {
 void Backend::abort() {
   refuse("abort");
 }
+void Backend::startCoalescing() {
+  refuse("startCoalescing");
+}
+c10::intrusive_ptr<Work> Backend::endCoalescing() {
+  refuse("endCoalescing");
+}
 void Backend::shutdown() {
   refuse("shutdown");
 }

@@ -51,6 +51,11 @@ class Backend : public torch::CustomClassHolder {
   virtual bool supportsReconfigure() const { return false; }
   virtual bool supportsTimeEstimation() const { return false; }
 
+  /// What is called between these is started together, where the backend supportsCoalescing(), and is done when the
+  /// work is that endCoalescing() returns (null for nothing).
+  virtual void startCoalescing();
+  virtual c10::intrusive_ptr<Work> endCoalescing();
+
   virtual c10::intrusive_ptr<Work> broadcast(std::vector<at::Tensor>& tensors, const BroadcastOptions& opts = {});
   virtual c10::intrusive_ptr<Work> allreduce(std::vector<at::Tensor>& tensors, const AllreduceOptions& opts = {});
   virtual c10::intrusive_ptr<Work> allreduce_sparse(std::vector<at::Tensor>& tensors,

@@ -181,11 +181,17 @@ std::vector<WorkPtr> batch_isend_irecv(const std::vector<P2POp>& ops) {
   TORCH_CHECK_VALUE(!ops.empty(), "batch_isend_irecv: one operation or more is expected");
   for (const P2POp& op : ops)
     TORCH_CHECK_VALUE(find(op.group) == find(ops[0].group), "batch_isend_irecv: all operations must be of one group");
+  // What a device carries out one after the other would wait for itself on two ranks that send first.
+  const c10d::ProcessGroupPtr in = find(ops[0].group);
+  const auto backend = in ? in->getBackend(ops[0].tensor.device().type()) : nullptr;
+  const bool together = backend && backend->supportsCoalescing();
+  if (together) backend->startCoalescing();
   std::vector<WorkPtr> works;
   for (const P2POp& op : ops) {
     works.push_back(op.op == P2POp::ISEND ? isend(op.tensor, op.peer, op.group, op.tag)
                                           : irecv(op.tensor, op.peer, op.group, op.tag));
   }
+  if (together) works = {backend->endCoalescing()};
   return works;
 }
 

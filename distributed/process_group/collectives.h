@@ -92,7 +92,7 @@ struct P2POp {
   int tag = 0;
 };
 /// Starts all, in this order, of which every rank's must fit the others'; all are of one group. Throws c10::ValueError
-/// for none.
+/// for none. There is a work for each, or one for all where the engine starts them together.
 std::vector<WorkPtr> batch_isend_irecv(const std::vector<P2POp>& ops);
 
 }  // namespace torch::distributed

@@ -55,8 +55,12 @@ Tensor tensor_of(ScalarType type, const std::vector<Number>& values) {
   return at::to(at::select(parts, 1, 0), type);
 }
 
+// Where the tensors of this thread's rank are.
+thread_local c10::Device device = at::kCPU;
+
 // As a column of a wider tensor where `strided`.
-Tensor laid_out(const Tensor& t, bool strided) {
+Tensor laid_out(const Tensor& on_host, bool strided) {
+  const Tensor t = on_host.to(device);
   if (!strided) return at::clone(t);
   const Tensor wide = at::zeros({t.numel(), 3}, t.options());
   const Tensor column = at::select(wide, 1, 1);
@@ -109,7 +113,8 @@ Tensor expected(const ReduceOp& op, ScalarType type, int size, int64_t count, in
   return tensor_of(type, values);
 }
 
-std::vector<ReduceOp> reductions_of(ScalarType type) {
+using Reduces = std::function<bool(ReduceOp::RedOpType op, ScalarType dtype)>;
+std::vector<ReduceOp> reductions_of(ScalarType type, const Reduces& reduces) {
   std::vector<ReduceOp> ops{ReduceOp::SUM, ReduceOp::PRODUCT};
   if (!c10::isComplexType(type)) ops.insert(ops.end(), {ReduceOp::MIN, ReduceOp::MAX});
   if (c10::isIntegralType(type, true)) {
@@ -117,19 +122,20 @@ std::vector<ReduceOp> reductions_of(ScalarType type) {
   } else {
     ops.insert(ops.end(), {ReduceOp::AVG, makePreMulSum(kFactor)});
   }
+  if (reduces) std::erase_if(ops, [&](const ReduceOp& op) { return !reduces(op, type); });
   return ops;
 }
 
 void expect_equal(const Tensor& got, const Tensor& want) {
-  EXPECT_TRUE(at::equal(got, want)) << got.toString();
+  EXPECT_TRUE(at::equal(got.cpu(), want.cpu())) << got.toString();
 }
 
 using Tensors = std::vector<Tensor>;
 
-void expect_reductions(Backend& group, ScalarType type, int64_t count, bool strided) {
+void expect_reductions(Backend& group, ScalarType type, int64_t count, bool strided, const Reduces& reduces) {
   const int rank = group.getRank(), size = group.getSize();
   const int root = size - 1;
-  for (const ReduceOp& op : reductions_of(type)) {
+  for (const ReduceOp& op : reductions_of(type, reduces)) {
     SCOPED_TRACE(name_of(op));
     Tensors t{given(type, rank, count, strided)};
     group.allreduce(t, {.reduceOp = op})->wait();
@@ -248,7 +254,7 @@ void expect_moves(Backend& group, ScalarType type, int64_t count, bool strided) 
 }
 
 Tensors one(float value, int64_t count = 4) {
-  return {at::full({count}, value)};
+  return {at::full({count}, value).to(device)};
 }
 
 // The errors of ranks that each take part in their own way, and that none waited longer than it may.
@@ -283,10 +289,11 @@ void expect_contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-void expect_collectives(const MakeGroup& make, int size) {
+void expect_collectives(const MakeGroup& make, int size, const Reduces& reduces) {
   const BackendOfRank of_rank = make(size);
   run_ranks(size, [&](int rank) {
     const auto group = of_rank(rank, kLong);
+    device = group->getBoundDeviceId().value_or(at::kCPU);
     EXPECT_EQ(group->getRank(), rank);
     EXPECT_EQ(group->getSize(), size);
     // Strided are every other dtype's, and of the next count the others.
@@ -300,12 +307,12 @@ void expect_collectives(const MakeGroup& make, int size) {
         strided = !strided;
         SCOPED_TRACE(c10::str(size, " ranks, rank ", rank, ", ", c10::toString(type), ", ", count, " elements",
                               strided ? ", strided" : ""));
-        expect_reductions(*group, type, count, strided);
+        expect_reductions(*group, type, count, strided, reduces);
         expect_moves(*group, type, count, strided);
       }
     }
     group->barrier()->wait();
-    group->monitoredBarrier({}, true);
+    if (device == at::kCPU) group->monitoredBarrier({}, true);
     // What was started together ends in order.
     std::vector<Tensors> many;
     std::vector<c10::intrusive_ptr<Work>> works;
@@ -316,7 +323,7 @@ void expect_collectives(const MakeGroup& make, int size) {
       const auto at = static_cast<size_t>(i);
       EXPECT_EQ(works[at]->getSequencenumber(), first + at);
       EXPECT_TRUE(works[at]->wait());
-      EXPECT_TRUE(works[at]->isCompleted() && works[at]->isSuccess());
+      if (device == at::kCPU) EXPECT_TRUE(works[at]->isCompleted() && works[at]->isSuccess());
       EXPECT_TRUE(works[at]->result().at(0).is_same(many[at][0]));
       expect_equal(many[at][0], one(static_cast<float>(i * size))[0]);
     }

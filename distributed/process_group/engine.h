@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "c10/core/device.h"
 #include "c10/core/scalar_type.h"
 #include "c10/util/exception.h"
 #include "distributed/process_group/types.h"
@@ -57,6 +58,14 @@ class Engine {
   int rank() const { return rank_; }
   int size() const { return size_; }
   virtual const char* name() const = 0;
+  /// Whose memory it works on.
+  virtual c10::DeviceType device_type() const { return c10::DeviceType::CPU; }
+  /// Whether reductions take AVG, too.
+  virtual bool averages() const { return false; }
+  /// Whether reduce_scatter changes its input.
+  virtual bool changes_inputs() const { return true; }
+  /// Throws c10::Error, naming `operation`, where elements of the dtype cannot be reduced like that.
+  virtual void check_reduction(const char* operation, const ReduceOp& op, c10::ScalarType dtype) const;
 
   // Between two ranks. Messages of one tag from one rank to another arrive in order; both sides give the same number of
   // bytes.

@@ -68,6 +68,10 @@ class ProcessGroupWrapper : public Backend {
   c10::intrusive_ptr<Work> barrier(const BarrierOptions& opts = {}) override;
   void monitoredBarrier(const BarrierOptions& opts, bool wait_all_ranks = false) override;
 
+  bool supportsCoalescing() const override { return backend_->supportsCoalescing(); }
+  void startCoalescing() override { backend_->startCoalescing(); }
+  c10::intrusive_ptr<Work> endCoalescing() override { return backend_->endCoalescing(); }
+
   void setTimeout(std::chrono::milliseconds timeout) override;
   uint64_t getSequenceNumberForGroup() override { return backend_->getSequenceNumberForGroup(); }
   void abort() override { abort_because(""); }

@@ -41,6 +41,10 @@ void check_reducible(const char* operation, const ReduceOp& op, c10::ScalarType 
   TORCH_CHECK(takes, operation, ": ReduceOp ", name_of(op.op_), " does not take tensors of ", c10::toString(dtype));
 }
 
+void Engine::check_reduction(const char* operation, const ReduceOp& op, c10::ScalarType dtype) const {
+  check_reducible(operation, op, dtype);
+}
+
 void reduce_into(ReduceOp::RedOpType op, c10::ScalarType dtype, void* out, const void* a, const void* b, size_t n) {
   if (n == 0) return;
   const c10::AutoDispatchBelowAutograd plain;

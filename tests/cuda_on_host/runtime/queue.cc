@@ -19,7 +19,7 @@ struct Queue {
   std::vector<uint64_t> ready;  // follow nothing that is pending, and have not started
   uint64_t next = 1, generation = 0;
   std::deque<Job> jobs;
-  size_t external = 0;  // pending work that another process may keep waiting
+  size_t external = 0;  // pending work that another process or device may keep waiting
   bool job_runs = false, has_thread = false;
 };
 Queue& queue() {
@@ -184,7 +184,14 @@ void finish(std::vector<uint64_t> works) {
     if (wanted_only) want(works);
     const uint64_t id = choose(wanted_only);
     if (id == 0) {
-      queue().external > 0 ? Lock::pause() : Lock::wait();  // for another process, or a host function
+      // For another device, another process, or a host function. Devices go on meanwhile, wanted or not.
+      if (queue().external == 0) {
+        Lock::wait();
+      } else if (const uint64_t other = choose(false)) {
+        start(other);
+      } else {
+        Lock::pause();
+      }
       continue;
     }
     start(id);

@@ -92,6 +92,10 @@ void clear_trace();
 /// there. It may throw simt::KernelFault, and may not call CUDA. `bytes` of memory are read and written, each operand's
 /// once. Counts as a call.
 cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work, uint64_t bytes = 0);
+/// Work of several devices, each of which has a part of it: it runs in its turn once `ready` is true, which is asked
+/// from then on, and may touch all devices' memory. Neither calls CUDA.
+cudaError_t enqueue_together(cudaStream_t stream, const char* name, std::function<bool()> ready,
+                             std::function<void()> work, uint64_t bytes = 0);
 
 /// Whether `bytes` from `pointer` on lie in memory that the current device's work may touch: its own, that of a peer
 /// with access, pinned and registered.

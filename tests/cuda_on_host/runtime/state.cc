@@ -227,6 +227,18 @@ cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()>
   });
 }
 
+cudaError_t enqueue_together(cudaStream_t stream, const char* name, std::function<bool()> ready,
+                             std::function<void()> work, uint64_t bytes) {
+  return api(name, [&] {
+    Stream* found = find_stream(stream, name);
+    if (!found) return cudaErrorInvalidResourceHandle;
+    Work piece{.name = name, .kind = WorkKind::kLibrary, .bytes = bytes, .run = std::move(work)};
+    for (int device = 0; device < state().options.devices; ++device) piece.reach |= bit(device);
+    piece.external = std::move(ready);
+    return submit(*found, std::move(piece), nullptr, cudaGraphNodeTypeKernel);
+  });
+}
+
 bool device_accessible(const void* pointer, size_t bytes) {
   Lock lock;
   return accessible(pointer, bytes, current_device());

@@ -145,7 +145,7 @@ struct Work {
   Devices reach = 0;  // of whose memory it may touch besides `device`'s
   std::function<void()> run = {};
   ObservedWork observed = {};           // what an observer is told besides
-  std::function<bool()> external = {};  // whether what it waits for in another process has happened
+  std::function<bool()> external = {};  // whether what it waits for beyond the queue has happened
 
   // The queue's.
   std::vector<uint64_t> after = {}, followers = {};
