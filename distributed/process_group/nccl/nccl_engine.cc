@@ -151,7 +151,13 @@ template <class Make>
 void NcclEngine::call_one(const char* name, NcclCommunicator& communicator, const Call& call, const Make& make) {
   if (!in_group_) return communicator.call(name, make, call.deadline);
   communicator.call_in_group(name, make);
-  grouped_.insert(&communicator);
+}
+
+// `make(comm, rank)` has the peer's rank in the communicator.
+template <class Make>
+void NcclEngine::call_message(const char* name, int peer, const Call& call, const Make& make) {
+  const int place = in_group_ ? peer : peer < rank() ? 0 : 1;
+  call_one(name, communicator(in_group_ ? -1 : peer), call, [&](ncclComm_t comm) { return make(comm, place); });
 }
 
 // Several messages of the communicator of all ranks: `make(comm, do_one)` gives do_one() the result of each.
@@ -174,23 +180,19 @@ void NcclEngine::begin_group() {
 
 void NcclEngine::end_group(const Call& call) {
   in_group_ = false;
-  const ncclResult_t result = ncclGroupEnd();
-  const auto all = std::exchange(grouped_, {});
-  TORCH_CHECK_WITH(DistBackendError, result == ncclSuccess || result == ncclInProgress,
-                   "ncclGroupEnd: ", ncclGetErrorString(result));
-  for (NcclCommunicator* communicator : all) communicator->wait("ncclGroupEnd", call.deadline);
+  communicator().call("ncclGroupEnd", [](ncclComm_t) { return ncclGroupEnd(); }, call.deadline);
 }
 
 // --- operations ---
 
 void NcclEngine::send(const Call& call, const void* data, size_t bytes, int to) {
-  call_one("ncclSend", communicator(to), call, [&](ncclComm_t comm) {
-    return ncclSend(data, bytes, ncclInt8, to < rank() ? 0 : 1, comm, stream());
+  call_message("ncclSend", to, call, [&](ncclComm_t comm, int place) {
+    return ncclSend(data, bytes, ncclInt8, place, comm, stream());
   });
 }
 void NcclEngine::receive(const Call& call, void* data, size_t bytes, int from) {
-  call_one("ncclRecv", communicator(from), call, [&](ncclComm_t comm) {
-    return ncclRecv(data, bytes, ncclInt8, from < rank() ? 0 : 1, comm, stream());
+  call_message("ncclRecv", from, call, [&](ncclComm_t comm, int place) {
+    return ncclRecv(data, bytes, ncclInt8, place, comm, stream());
   });
 }
 int NcclEngine::receive_any(const Call&, void*, size_t) {

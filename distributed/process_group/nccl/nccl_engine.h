@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,14 +23,14 @@ class NcclEngine final : public Engine {
  public:
   NcclEngine(c10::intrusive_ptr<Store> store, int rank, int size, const ncclConfig_t& config);
 
-  /// Makes the communicators that an operation of all ranks, or a message to or from `peer`, wants, where there are
-  /// none. All ranks, or both, call it; those of several messages in the order of the peers.
+  /// Makes the communicator that an operation of all ranks, or a message to or from `peer` alone, wants, where there is
+  /// none. All ranks, or both, call it.
   void prepare(const Call& call, int peer = -1);
   /// The communicator of all ranks becomes a part of another engine's, with prepare().
   void split_from(NcclEngine& parent, int color);
   /// What other engines do when one splits off that this rank is not in.
   void split_off_nothing(const Call& call);
-  /// Messages between these go at the same time.
+  /// What is called between these goes at the same time, on the communicator of all ranks.
   void begin_group();
   void end_group(const Call& call);
   /// What NCCL says went wrong; "" for nothing.
@@ -66,6 +65,8 @@ class NcclEngine final : public Engine {
   template <class Make>
   void call_one(const char* name, NcclCommunicator& communicator, const Call& call, const Make& make);
   template <class Make>
+  void call_message(const char* name, int peer, const Call& call, const Make& make);
+  template <class Make>
   void call_group(const char* name, const Call& call, const Make& make);
 
   const c10::intrusive_ptr<Store> store_;
@@ -73,7 +74,6 @@ class NcclEngine final : public Engine {
   NcclEngine* parent_ = nullptr;
   int color_ = 0;
   bool in_group_ = false;
-  std::set<NcclCommunicator*> grouped_;
 
   std::mutex mutex_;
   std::map<Key, std::unique_ptr<NcclCommunicator>> communicators_;

@@ -128,7 +128,7 @@ void ProcessGroupNCCL::carry_on(const OperationPtr&) {
     if (coalesces_)
       coalesced_.push_back(std::move(next));
     else
-      issue({next});
+      issue({next}, false);
   }
 }
 
@@ -152,14 +152,14 @@ c10::cuda::CUDAStream ProcessGroupNCCL::stream_of(c10::Device device) {
   return stream;
 }
 
-void ProcessGroupNCCL::issue(const std::vector<OperationPtr>& operations) {
+void ProcessGroupNCCL::issue(const std::vector<OperationPtr>& operations, bool together) {
   const auto begin = Clock::now();
   for (const OperationPtr& operation : operations) {
     operation->begin = begin;
     recorder_->start(operation->record);
   }
   try {
-    put_on_stream(operations, device_of(operations));
+    put_on_stream(operations, device_of(operations), together);
   } catch (const std::exception& e) {
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     for (const OperationPtr& operation : operations) {
@@ -171,19 +171,15 @@ void ProcessGroupNCCL::issue(const std::vector<OperationPtr>& operations) {
   }
 }
 
-void ProcessGroupNCCL::put_on_stream(const std::vector<OperationPtr>& operations, c10::Device device) {
+void ProcessGroupNCCL::put_on_stream(const std::vector<OperationPtr>& operations, c10::Device device, bool together) {
   const c10::cuda::CUDAGuard device_guard(device);
   const c10::AutoDispatchBelowADInplaceOrView plain;
   const auto current = c10::cuda::getCurrentCUDAStream();
   const auto stream = stream_of(device);
   const bool is_captured = c10::cuda::capture_status(current) != c10::cuda::CaptureStatus::None;
   const Engine::Call call{.deadline = Clock::now() + operations[0]->getTimeout()};
-  std::vector<int> peers;
-  for (const OperationPtr& operation : operations) {
-    peers.push_back(isP2POp(operation->retrieveOpType()) ? operation->peer : -1);
-  }
-  std::sort(peers.begin(), peers.end());
-  for (const int peer : peers) engine().prepare(call, peer);
+  const bool is_message = !together && isP2POp(operations[0]->retrieveOpType());
+  engine().prepare(call, is_message ? operations[0]->peer : -1);
   auto end = std::make_shared<c10::cuda::CUDAEvent>();
   {
     const std::lock_guard<std::mutex> ordered(launch_order(device.index()));
@@ -191,7 +187,6 @@ void ProcessGroupNCCL::put_on_stream(const std::vector<OperationPtr>& operations
     ready.record(current);
     ready.block(stream);
     const c10::cuda::CUDAStreamGuard stream_guard(stream);
-    const bool together = operations.size() > 1;
     if (together) engine().begin_group();
     for (const OperationPtr& operation : operations) operation->body(call, *operation);
     if (together) engine().end_group(call);
@@ -225,7 +220,7 @@ c10::intrusive_ptr<Work> ProcessGroupNCCL::endCoalescing() {
   coalesces_ = false;
   const std::vector<OperationPtr> operations = std::exchange(coalesced_, {});
   if (operations.empty()) return nullptr;
-  issue(operations);
+  issue(operations, true);
   return operations.back();
 }
 

@@ -35,8 +35,8 @@ class NcclEngine;
 /// the operation's error. Without, an error is what the next call throws. The tensors are kept until it is done, so
 /// they may be let go at once. A thread looks after what runs: an operation that is not done within its timeout, or an
 /// error of NCCL's, ends the communicators of all ranks, and says which ranks have not called it. Communicators are
-/// made by the first operation on a device, those of two ranks by their first message; within a graph that is captured
-/// there must be one already. Messages of two ranks arrive in their order, whatever their tags.
+/// made by the first operation of all ranks, or what is coalesced, on a device, those of two ranks by their first
+/// message; within a graph that is captured there must be one already. Messages of two ranks arrive in their order, whatever their tags.
 ///
 /// NCCL does not see that ranks call different operations: such a group ends by its timeout, or says it at once with
 /// TORCH_DISTRIBUTED_DEBUG=DETAIL.
@@ -86,8 +86,8 @@ class ProcessGroupNCCL final : public EngineBackend {
                               std::vector<at::Tensor> outputs, Body body, uint64_t record) override;
   void enqueue(const OperationPtr& operation) override;
   void carry_on(const OperationPtr& operation) override;
-  void issue(const std::vector<OperationPtr>& operations);
-  void put_on_stream(const std::vector<OperationPtr>& operations, c10::Device device);
+  void issue(const std::vector<OperationPtr>& operations, bool together);
+  void put_on_stream(const std::vector<OperationPtr>& operations, c10::Device device, bool together);
   NcclEngine& engine() const;
   c10::Device device_of(const std::vector<OperationPtr>& operations) const;
   c10::cuda::CUDAStream stream_of(c10::Device device);

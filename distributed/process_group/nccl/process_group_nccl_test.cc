@@ -65,10 +65,11 @@ std::vector<std::string> run_group(int size, const RankBody& body, milliseconds 
 }
 
 // In orders of execution of the device, on the host; on a machine with so many devices, elsewhere.
-void for_ranks(int size, const std::function<void()>& test) {
+void for_ranks(int size, const std::function<void()>& test, [[maybe_unused]] bool in_all_orders = true) {
 #ifdef KD_CUDA_ON_HOST
   for (const auto execution :
        {cuda_standin::Execution::kEager, cuda_standin::Execution::kLazy, cuda_standin::Execution::kRandom}) {
+    if (!in_all_orders && execution != cuda_standin::Execution::kLazy) continue;
     SCOPED_TRACE(static_cast<int>(execution));
     c10::cuda::testing::in_own_process([&] {
       cuda_standin::reset({.devices = size, .execution = execution});
@@ -116,7 +117,12 @@ void expect_all_collectives(int size) {
 }
 
 TEST(ProcessGroupNccl, EqualsAPlainLoop) {
-  for (const int size : {2, 3}) for_ranks(size, [size] { expect_all_collectives(size); });
+  for_ranks(2, [] { expect_all_collectives(2); });
+}
+
+TEST(ProcessGroupNccl, EqualsAPlainLoopOnThreeRanks) {
+  for_ranks(
+      3, [] { expect_all_collectives(3); }, /*in_all_orders=*/false);
 }
 
 TEST(ProcessGroupNccl, EightRanks) {

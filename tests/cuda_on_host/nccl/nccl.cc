@@ -394,6 +394,13 @@ ncclResult_t submit(std::vector<Pending> pending) {
   return ncclSuccess;
 }
 
+// What is wrong with a communicator.
+ncclResult_t error_of(State& s, Comm* comm) {
+  const auto failing = s.failing.find(comm->rank);
+  if (failing != s.failing.end()) comm->error = failing->second;
+  return comm->error;
+}
+
 ncclResult_t add(const char* call, Part part, Comm* comm, cudaStream_t stream) {
   State& s = state();
   bool blocking = true;
@@ -403,7 +410,7 @@ ncclResult_t add(const char* call, Part part, Comm* comm, cudaStream_t stream) {
     if (counts_and_fails(s, &with)) return with;
     if (!is_alive(s, comm)) return refuse(call, "a communicator that is none, or was given back");
     if (!comm->clique) return refuse(call, "the communicator is not ready yet", ncclInvalidUsage);
-    if (comm->error != ncclSuccess) return comm->error;
+    if (error_of(s, comm) != ncclSuccess) return comm->error;
     const int size = static_cast<int>(comm->clique->ranks.size());
     if (part.peer < 0 || part.peer >= size) return refuse(call, "a rank that the communicator has not");
     if (is_message(part.kind) && part.peer == comm->rank && group_depth == 0)
@@ -617,9 +624,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   State& s = state();
   const Entered entered;
   if (!is_alive(s, comm)) return refuse("ncclCommGetAsyncError", "a communicator that is none");
-  const auto failing = s.failing.find(comm->rank);
-  if (failing != s.failing.end()) comm->error = failing->second;
-  if (comm->error != ncclSuccess)
+  if (error_of(s, comm) != ncclSuccess)
     *error = comm->error;
   else if (!comm->clique || comm->in_progress > 0)
     *error = ncclInProgress;
