@@ -10,6 +10,7 @@
 #include "aten/ops/view/ops.h"
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
+#include "distributed/ddp/comm.h"
 
 namespace c10d {
 namespace {
@@ -43,12 +44,14 @@ Tensor to_tensor(const std::vector<int64_t>& words) {
 }
 
 std::vector<int64_t> from_rank_0(ProcessGroup& group, const std::vector<int64_t>& mine) {
-  std::vector<Tensor> size{to_tensor({static_cast<int64_t>(mine.size())})};
+  const c10::Device device = device_of_messages(group);
+  std::vector<Tensor> size{to_tensor({static_cast<int64_t>(mine.size())}).to(device)};
   group.broadcast(size)->wait();
   const auto count = size[0].item<int64_t>();
-  std::vector<Tensor> words{group.getRank() == 0 ? to_tensor(mine) : at::empty({count}, at::kLong)};
+  std::vector<Tensor> words{(group.getRank() == 0 ? to_tensor(mine) : at::empty({count}, at::kLong)).to(device)};
   if (count != 0) group.broadcast(words)->wait();
-  const auto* const data = words[0].const_data_ptr<int64_t>();
+  const Tensor received = words[0].to(at::kCPU);
+  const auto* const data = received.const_data_ptr<int64_t>();
   return std::vector<int64_t>(data, data + count);
 }
 
@@ -148,12 +151,14 @@ void verify_params_across_processes(const c10::intrusive_ptr<ProcessGroup>& proc
   // Everybody must know that somebody differs, and who.
   std::vector<Tensor> message{at::zeros({kText}, at::kByte)};
   if (!text.empty()) std::memcpy(message[0].mutable_data_ptr(), text.data(), text.size());
+  message[0] = message[0].to(device_of_messages(group));
   std::vector<std::vector<Tensor>> all(1);
-  for (int i = 0; i < group.getSize(); ++i) all[0].push_back(at::empty({kText}, at::kByte));
+  for (int i = 0; i < group.getSize(); ++i) all[0].push_back(at::empty_like(message[0]));
   group.allgather(all, message)->wait();
   std::string problems;
   for (int i = 0; i < group.getSize(); ++i) {
-    const auto* const data = static_cast<const char*>(all[0][static_cast<size_t>(i)].const_data_ptr());
+    const Tensor received = all[0][static_cast<size_t>(i)].to(at::kCPU);
+    const auto* const data = static_cast<const char*>(received.const_data_ptr());
     const std::string said(data, strnlen(data, static_cast<size_t>(kText)));
     if (!said.empty()) problems += c10::str("; rank ", i, ": ", said);
   }

@@ -80,6 +80,13 @@ c10::intrusive_ptr<ProcessGroup> group_or_default(c10::intrusive_ptr<ProcessGrou
   return get_default_group();
 }
 
+c10::Device device_of_messages(const ProcessGroup& process_group) {
+  const std::vector<c10::Device> devices = process_group.getDeviceTypes();
+  const c10::Device host(c10::DeviceType::CPU);
+  if (devices.empty() || std::find(devices.begin(), devices.end(), host) != devices.end()) return host;
+  return devices.front();
+}
+
 void broadcast_coalesced(const c10::intrusive_ptr<ProcessGroup>& process_group, at::TensorList tensors,
                          size_t buffer_size, int rank) {
   TORCH_CHECK(process_group, "broadcast_coalesced: expected a process group");

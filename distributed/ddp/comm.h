@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aten/core/tensor.h"
+#include "c10/core/device.h"
 #include "c10/util/intrusive_ptr.h"
 #include "c10/value/future.h"
 #include "c10/value/ivalue.h"
@@ -16,6 +17,10 @@ namespace c10d {
 
 /// The group, or, where none is given, the default group. Throws, in the name of `operation`, where there is none.
 c10::intrusive_ptr<ProcessGroup> group_or_default(c10::intrusive_ptr<ProcessGroup> group, const char* operation);
+
+/// Where numbers of the host are sent from: the host, where the group has a backend of CPU tensors, or else the first
+/// type of device that it has one for.
+c10::Device device_of_messages(const ProcessGroup& process_group);
 
 /// Gives the tensors of rank `rank` to all ranks of the group, in place. Tensors of one dtype and device travel
 /// together, at most `buffer_size` bytes at a time (a tensor that is larger travels alone), and two such messages are

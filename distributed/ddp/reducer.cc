@@ -326,9 +326,7 @@ void Reducer::mark_ready(size_t index) {
   if (--bucket.pending == 0) start_buckets();
   if (next_bucket_ < buckets_.size() || is_first_of_static()) return;
   if (is_dynamic()) {
-    used_map_ = at::clone(local_used_map_);
-    std::vector<Tensor> tensors{used_map_};
-    used_work_ = group_->allreduce(tensors);
+    reduce_used_map();
   }
   torch::autograd::Engine::get_default_engine().queue_callback([this] { finalize(); });
 }
@@ -467,9 +465,7 @@ void Reducer::delay_all_reduce() {
         push_rebuilt(i);
       }
     }
-    used_map_ = at::clone(local_used_map_);
-    std::vector<Tensor> tensors{used_map_};
-    used_work_ = group_->allreduce(tensors);
+    reduce_used_map();
     for (size_t i = 0; i < params_.size(); ++i) mark_ready(i);
     has_counted_ = true;
   }
@@ -477,6 +473,12 @@ void Reducer::delay_all_reduce() {
 }
 
 // --- the end of backward ---
+
+void Reducer::reduce_used_map() {
+  used_map_ = at::to(local_used_map_, device_of_messages(*group_), at::kInt, false, /*copy=*/true);
+  std::vector<Tensor> tensors{used_map_};
+  used_work_ = group_->allreduce(tensors);
+}
 
 bool Reducer::is_unused_everywhere(size_t index) const {
   return used_map_.defined() && used_map_.const_data_ptr<int32_t>()[index] == 0;
@@ -522,7 +524,12 @@ void Reducer::finalize() {
     future->wait();
     if (future->hasError()) failed.emplace_back(i, future->exception_ptr());
   }
-  if (used_work_) note([&] { used_work_->wait(); });
+  if (used_work_) {
+    note([&] {
+      used_work_->wait();
+      used_map_ = used_map_.to(at::kCPU);
+    });
+  }
   used_work_ = nullptr;
   if (!failed.empty()) {
     error = nullptr;
@@ -616,12 +623,12 @@ void Reducer::shadow_backward() {
       }
     }
     c10::intrusive_ptr<Work> used;
-    std::vector<Tensor> map{at::zeros_like(local_used_map_)};
+    std::vector<Tensor> map{at::zeros_like(local_used_map_).to(device_of_messages(*group_))};
     if (is_dynamic()) used = group_->allreduce(map);
     if (comm_hook_ != nullptr) comm_hook_->finishRounds();
     if (used) {
       used->wait();
-      used_map_ = map[0];
+      used_map_ = map[0].to(at::kCPU);
     }
     for (size_t i = 0; i < buckets_.size(); ++i) {
       try {
@@ -664,11 +671,14 @@ bool Reducer::rebuild_buckets() {
     words[1 + b] = static_cast<int64_t>(mine[b].size());
     for (const size_t i : mine[b]) *parameter++ = static_cast<int64_t>(i);
   }
+  message[0] = message[0].to(device_of_messages(*group_));
   group_->broadcast(message)->wait();
-  std::vector<std::vector<size_t>> indices(static_cast<size_t>(words[0]));
-  parameter = words + 1 + n;
+  const Tensor received = message[0].to(at::kCPU);
+  const int64_t* const theirs = received.const_data_ptr<int64_t>();
+  std::vector<std::vector<size_t>> indices(static_cast<size_t>(theirs[0]));
+  const int64_t* next = theirs + 1 + n;
   for (size_t b = 0; b < indices.size(); ++b) {
-    for (int64_t k = 0; k < words[1 + b]; ++k) indices[b].push_back(static_cast<size_t>(*parameter++));
+    for (int64_t k = 0; k < theirs[1 + b]; ++k) indices[b].push_back(static_cast<size_t>(*next++));
   }
   has_rebuilt_bucket_ = true;
   arrived_.clear();

@@ -161,6 +161,7 @@ class Reducer {
   void give_gradients(Bucket& bucket, const at::Tensor& reduced);
   [[noreturn]] void rethrow(const std::exception_ptr& error, size_t number,
                             const std::exception_ptr& another = nullptr) const;
+  void reduce_used_map();
   bool is_unused_everywhere(size_t index) const;
   std::string name(size_t index) const;
   std::string names(const std::vector<size_t>& indices) const;
