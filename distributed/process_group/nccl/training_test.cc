@@ -1,5 +1,6 @@
 // Data-parallel training by NCCL's process group is that of the CPU's.
 #include <gtest/gtest.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #include <torch/torch.h>
 
 #include <vector>
@@ -8,7 +9,6 @@
 #include "c10/cuda/testing.h"
 #include "distributed/ddp/distributed_data_parallel.h"
 #include "distributed/process_group/init.h"
-#include "distributed/process_group/nccl/process_group_nccl.h"
 #include "distributed/store/hash_store.h"
 #include "distributed/testing/run_ranks.h"
 #include "tests/cuda_on_host/nccl/standin.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/process_group/nccl/process_group_nccl.h"
