@@ -86,8 +86,8 @@ double get_total_norm(const std::vector<Tensor>& gradients, double norm_type) {
       for (const auto& group : part.mesh->get_all_groups()) group->allreduce(number, options)->wait();
       part.value = number[0].item<double>();
     }
-    total = is_max ? (std::isnan(part.value) || std::isnan(total) ? NAN : std::max(total, part.value))
-                   : total + part.value;
+    total =
+        is_max ? (std::isnan(part.value) || std::isnan(total) ? NAN : std::max(total, part.value)) : total + part.value;
   }
   return is_max ? total : std::pow(total, 1 / norm_type);
 }
@@ -97,7 +97,8 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   const std::vector<Tensor> gradients = gradients_of(parameters);
   const double norm = get_total_norm(gradients, norm_type);
   TORCH_CHECK(!error_if_nonfinite || std::isfinite(norm), "clip_grad_norm_: the total norm of order ", norm_type,
-              " of the gradients is ", norm, ", by which they cannot be scaled; error_if_nonfinite=false does it anyway");
+              " of the gradients is ", norm,
+              ", by which they cannot be scaled; error_if_nonfinite=false does it anyway");
   const double scale = max_norm / (norm + 1e-6);
   // Also where the norm is not a number: the gradients then show it.
   if (scale >= 1) return norm;

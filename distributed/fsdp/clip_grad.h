@@ -7,9 +7,9 @@
 
 namespace torch::distributed::fsdp {
 
-/// The norm of all gradients together, over all ranks: of DTensors each element counts once, however many ranks have it;
-/// plain tensors are taken to be the same on all ranks. `norm_type` infinity is the largest magnitude. 0 where there are
-/// none. A call of all ranks of the gradients' meshes.
+/// The norm of all gradients together, over all ranks: of DTensors each element counts once, however many ranks have
+/// it; plain tensors are taken to be the same on all ranks. `norm_type` infinity is the largest magnitude. 0 where
+/// there are none. A call of all ranks of the gradients' meshes.
 double get_total_norm(const std::vector<at::Tensor>& gradients, double norm_type = 2.0);
 
 /// Scales the gradients of the parameters in place to a total norm of at most max_norm, by max_norm / (norm + 1e-6)

@@ -127,7 +127,9 @@ void for_groups(const std::shared_ptr<State>& state, bool recurse, const Set& se
 
 }  // namespace
 
-FSDPModule fully_shard(nn::ModuleRef module, const FullyShardOptions& options) { return shard({&*module}, options); }
+FSDPModule fully_shard(nn::ModuleRef module, const FullyShardOptions& options) {
+  return shard({&*module}, options);
+}
 
 FSDPModule fully_shard(const std::vector<nn::ModuleRef>& modules, const FullyShardOptions& options) {
   std::vector<nn::Module*> all;
@@ -143,7 +145,9 @@ FSDPModule::FSDPModule(nn::ModuleRef module) : state_(State::of(*module)) {
   TORCH_CHECK_TYPE(state_ != nullptr, "FSDPModule: fully_shard() was not called for ", module->name());
 }
 
-bool FSDPModule::is(const nn::Module& module) { return State::of(module) != nullptr; }
+bool FSDPModule::is(const nn::Module& module) {
+  return State::of(module) != nullptr;
+}
 
 void FSDPModule::reshard() {
   if (state_->group() != nullptr) state_->group()->reshard();
@@ -167,7 +171,9 @@ void FSDPModule::set_requires_all_reduce(bool requires_all_reduce, bool recurse)
   for_groups(state_, recurse, [&](ParamGroup& group) { group.all_reduces_gradients = requires_all_reduce; });
 }
 
-void FSDPModule::set_is_last_backward(bool is_last_backward) { state_->set_is_last_backward(is_last_backward); }
+void FSDPModule::set_is_last_backward(bool is_last_backward) {
+  state_->set_is_last_backward(is_last_backward);
+}
 
 void FSDPModule::set_reshard_after_forward(bool reshard_after_forward, bool recurse) {
   for_groups(state_, recurse, [&](ParamGroup& group) { group.reshards_after_forward = reshard_after_forward; });
@@ -204,6 +210,8 @@ void FSDPModule::set_all_reduce_hook(std::function<void(Tensor)> hook) {
   for_groups(state_, false, [&](ParamGroup& group) { group.all_reduce_hook = hook; });
 }
 
-void FSDPModule::reset_iter_state() { state_->reset_iteration(); }
+void FSDPModule::reset_iter_state() {
+  state_->reset_iteration();
+}
 
 }  // namespace torch::distributed::fsdp

@@ -32,8 +32,8 @@ class UnshardHandle {
   std::shared_ptr<detail::ParamGroup> group_;
 };
 
-/// What can be done with a module that fully_shard() was called for: a small value beside the module, which stays what it
-/// is. Setters with `recurse` count for all such modules below, too.
+/// What can be done with a module that fully_shard() was called for: a small value beside the module, which stays what
+/// it is. Setters with `recurse` count for all such modules below, too.
 class FSDPModule {
  public:
   /// Throws TypeError for a module that is not sharded.
@@ -47,14 +47,15 @@ class FSDPModule {
 
   /// Whether backward passes reduce gradients, or only add them up on this rank, without communication.
   void set_requires_gradient_sync(bool requires_gradient_sync, bool recurse = true);
-  /// With replicas (HSDP): whether backward passes all-reduce over them, or only reduce over the shards' ranks and add up.
+  /// With replicas (HSDP): whether backward passes all-reduce over them, or only reduce over the shards' ranks and add
+  /// up.
   void set_requires_all_reduce(bool requires_all_reduce, bool recurse = true);
-  /// Of the modules below the same root: whether the next backward pass is the last before the optimizer's step. If not,
-  /// reductions may go on after it.
+  /// Of the modules below the same root: whether the next backward pass is the last before the optimizer's step. If
+  /// not, reductions may go on after it.
   void set_is_last_backward(bool is_last_backward);
   void set_reshard_after_forward(bool reshard_after_forward, bool recurse = true);
-  /// Whether whole parameters are freed when their gradients are there. If not, the next forward pass need not gather them;
-  /// reshard() has to be called before the optimizer's step.
+  /// Whether whole parameters are freed when their gradients are there. If not, the next forward pass need not gather
+  /// them; reshard() has to be called before the optimizer's step.
   void set_reshard_after_backward(bool reshard_after_backward, bool recurse = true);
   /// Whether backward needs this module's parameters: that of an embedding does not.
   void set_unshard_in_backward(bool unshard_in_backward);
@@ -64,7 +65,8 @@ class FSDPModule {
   void set_modules_to_forward_prefetch(const std::vector<FSDPModule>& modules);
   void set_modules_to_backward_prefetch(const std::vector<FSDPModule>& modules);
 
-  /// By what gradients are divided. Otherwise: by the number of ranks, in float16 about half of it before they are added.
+  /// By what gradients are divided. Otherwise: by the number of ranks, in float16 about half of it before they are
+  /// added.
   void set_gradient_divide_factor(double factor);
   void set_reduce_scatter_divide_factor(double factor) { set_gradient_divide_factor(factor); }
   /// Whether gradients are only added by the engine, and divided here.
@@ -72,8 +74,9 @@ class FSDPModule {
   /// `hook(gradients)`, a flat tensor of this rank's shards, after all reductions; it may change it in place.
   void set_all_reduce_hook(std::function<void(at::Tensor)> hook);
 
-  /// After an exception in forward or backward, on the root: what the pass left is forgotten, all parameters are sharded,
-  /// and gradients that were not reduced yet, kept ones included, are dropped. The next call of the root does it, too.
+  /// After an exception in forward or backward, on the root: what the pass left is forgotten, all parameters are
+  /// sharded, and gradients that were not reduced yet, kept ones included, are dropped. The next call of the root does
+  /// it, too.
   void reset_iter_state();
 
  private:
@@ -93,18 +96,18 @@ class FSDPModule {
 ///     optimizer.zero_grad();
 ///   }
 ///
-/// Each parameter becomes a DTensor, Shard(0) over the mesh (rank r of P has the rows [r c, (r + 1) c), c = ceil(n / P)),
-/// or (Replicate(), Shard(0)) over a mesh of two dimensions. One that is a DTensor already, for tensor parallelism, is
-/// sharded once more; both meshes are then slices by name of one. Each rank takes its part of what it has: no data is
-/// sent. Parameters on the meta device get memory after it, with to_empty(), and then values. Parameters that several
-/// modules share are sharded once, but must be within one call.
+/// Each parameter becomes a DTensor, Shard(0) over the mesh (rank r of P has the rows [r c, (r + 1) c), c = ceil(n /
+/// P)), or (Replicate(), Shard(0)) over a mesh of two dimensions. One that is a DTensor already, for tensor
+/// parallelism, is sharded once more; both meshes are then slices by name of one. Each rank takes its part of what it
+/// has: no data is sent. Parameters on the meta device get memory after it, with to_empty(), and then values.
+/// Parameters that several modules share are sharded once, but must be within one call.
 ///
-/// Before forward the parameters of a call are gathered by one all-gather, and its module has plain tensors then, of the
-/// whole; after it they are freed (reshard_after_forward). Backward gathers them again, the next ones while it computes.
-/// When the gradients of a module's arguments are there, its parameters' gradients are reduced by one reduce-scatter;
-/// grad() of the shards is the mean over the ranks when backward returns. At most two modules' parameters are whole at a
-/// time, besides the root's. Gradients and optimizer state have the sizes of the shards. A parameter without a gradient
-/// is left out: all ranks must use the same ones.
+/// Before forward the parameters of a call are gathered by one all-gather, and its module has plain tensors then, of
+/// the whole; after it they are freed (reshard_after_forward). Backward gathers them again, the next ones while it
+/// computes. When the gradients of a module's arguments are there, its parameters' gradients are reduced by one
+/// reduce-scatter; grad() of the shards is the mean over the ranks when backward returns. At most two modules'
+/// parameters are whole at a time, besides the root's. Gradients and optimizer state have the sizes of the shards. A
+/// parameter without a gradient is left out: all ranks must use the same ones.
 ///
 /// It works by hooks, which run where a holder, a container or nn::call_module() calls a module: `block(x)`, not
 /// `block->forward(x)`. That holds for each module it is called for, the root first. A module that is called otherwise

@@ -13,6 +13,7 @@
 #include "c10/memory/cpu_allocator.h"
 #include "distributed/ddp/testing/group.h"
 #include "distributed/fsdp/clip_grad.h"
+#include "distributed/fsdp/full_state_dict.h"
 #include "distributed/process_group/fake/fake_process_group.h"
 #include "distributed/process_group/init.h"
 #include "distributed/store/hash_store.h"
@@ -33,16 +34,17 @@ using at::Tensor;
 using c10d::testing::expect_equal;
 using c10d::testing::fill;
 using c10d::testing::numbers;
-using ::testing::HasSubstr;
 using tensor::DeviceMesh;
 using tensor::DTensor;
 using tensor::testing::run_mesh;
+using ::testing::HasSubstr;
 
 // Sizes that two or four ranks do not divide, among others that they do.
 struct NetImpl : nn::Module {
   NetImpl() {
     first = register_module("first", nn::Linear(6, 8));
-    blocks = register_module("blocks", nn::Sequential(nn::Linear(8, 8), nn::Tanh(), nn::Linear(8, 7), nn::Linear(7, 5)));
+    blocks =
+        register_module("blocks", nn::Sequential(nn::Linear(8, 8), nn::Tanh(), nn::Linear(8, 7), nn::Linear(7, 5)));
     last = register_module("last", nn::Linear(5, 3));
   }
   Tensor forward(const Tensor& x) { return last(at::tanh(blocks->forward(at::tanh(first(x))))); }
@@ -92,7 +94,8 @@ void train_beside_twin(const DeviceMesh& mesh, const Training& training) {
   fill(*twin, 1);
   shard(net, training.options);
   if (training.after_shard) training.after_shard(net);
-  optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)), theirs(twin->parameters(), optim::AdamWOptions(0.01));
+  optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)),
+      theirs(twin->parameters(), optim::AdamWOptions(0.01));
   for (int step = 0; step < training.steps; ++step) {
     mine.zero_grad();
     theirs.zero_grad();
@@ -107,7 +110,8 @@ void train_beside_twin(const DeviceMesh& mesh, const Training& training) {
 }
 
 TEST(FullyShard, TrainsAsOneProcessBitForBit) {
-  for (const ReshardAfterForward& policy : {ReshardAfterForward(), ReshardAfterForward(true), ReshardAfterForward(false)}) {
+  for (const ReshardAfterForward& policy :
+       {ReshardAfterForward(), ReshardAfterForward(true), ReshardAfterForward(false)}) {
     run_mesh({2}, [&](const DeviceMesh& mesh) {
       train_beside_twin(mesh, {FullyShardOptions(mesh).reshard_after_forward(policy)});
     });
@@ -158,9 +162,8 @@ TEST(FullyShard, AlongAnotherDimension) {
 TEST(FullyShard, Replicas) {
   run_mesh({2, 2}, [](const DeviceMesh& mesh) {
     const std::vector<Placement> expected{Replicate(), Shard(0)};
-    train_beside_twin(mesh, {{mesh}, 4, 1e-6, [&](Net& net) {
-                               EXPECT_EQ(DTensor(net->first->weight).placements(), expected);
-                             }});
+    train_beside_twin(
+        mesh, {{mesh}, 4, 1e-6, [&](Net& net) { EXPECT_EQ(DTensor(net->first->weight).placements(), expected); }});
   });
 }
 
@@ -174,7 +177,8 @@ TEST(FullyShard, OffloadedToTheCpuIsWhatItIsThere) {
 TEST(FullyShard, ReshardsToFewerRanks) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   c10d::testing::run_ranks(4, [&](int rank) {
-    c10d::init_process_group("gloo", {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
+    c10d::init_process_group("gloo",
+                             {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
     {
       const DeviceMesh mesh = tensor::init_device_mesh(c10::kCPU, {4});
       train_beside_twin(mesh, {FullyShardOptions().reshard_after_forward(2), 3, 1e-6});
@@ -372,7 +376,8 @@ TEST(FullyShard, SharedAndUnusedParameters) {
     fully_shard(net, {mesh});
     EXPECT_TRUE(net->a->weight.is_same(net->b->weight));
     EXPECT_EQ(net->parameters().size(), 5u);
-    optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)), theirs(twin->parameters(), optim::AdamWOptions(0.01));
+    optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)),
+        theirs(twin->parameters(), optim::AdamWOptions(0.01));
     for (int step = 0; step < 3; ++step) {
       mine.zero_grad();
       theirs.zero_grad();
@@ -431,6 +436,10 @@ TEST(FullyShard, ClipsByTheNormOfAllShards) {
         net(x.chunk(mesh.size())[static_cast<size_t>(mesh.get_rank())]).square().mean().backward();
         backward_of_parts(twin, x, mesh.size());
         const double norm = nn::utils::clip_grad_norm_(twin->parameters(), 0.01, type);
+        std::vector<Tensor> gradients;
+        for (const Tensor& p : net->parameters()) gradients.push_back(p.grad());
+        // The function for all tensors gives the same, as a distributed one.
+        EXPECT_NEAR(whole(nn::utils::get_total_norm(gradients, type)).item<double>(), norm, 1e-6 * norm) << type;
         EXPECT_NEAR(clip_grad_norm_(net->parameters(), 0.01, type), norm, 1e-6 * norm) << type;
         expect_twins(*net, *twin, 1e-6, true);
       }
@@ -506,6 +515,57 @@ TEST(FullyShard, StateDictionariesHoldShards) {
   });
 }
 
+// What one process saves, ranks load, and the other way around.
+TEST(FullyShard, FullStateDictionaries) {
+  run_mesh({2}, [](const DeviceMesh& mesh) {
+    Net net, twin;
+    fill(*net, 1);
+    fill(*twin, 1);
+    shard(net, {mesh});
+    optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)),
+        theirs(twin->parameters(), optim::AdamWOptions(0.01));
+    const auto step = [&](int seed) {
+      mine.zero_grad();
+      theirs.zero_grad();
+      const Tensor x = numbers({4, 6}, seed);
+      net(x.chunk(2)[static_cast<size_t>(mesh.get_rank())]).square().mean().backward();
+      backward_of_parts(twin, x, 2);
+      mine.step();
+      theirs.step();
+      expect_twins(*net, *twin, 0);
+    };
+    step(0);
+    nn::StateDict model;
+    optim::StateDict optimizer;
+    {
+      const FullStateDict of_model(net), of_optimizer(mine);
+      model = net->state_dict();
+      optimizer = mine.state_dict();
+      for (const auto& item : model) expect_equal(item.value(), twin->state_dict()[item.key()], 0, item.key());
+      const auto expected = theirs.state_dict();
+      for (const char* name : {"state.0.exp_avg", "state.5.exp_avg_sq", "state.9.exp_avg"}) {
+        expect_equal(optimizer.tensor(name), expected.tensor(name), 0, name);
+      }
+    }
+    EXPECT_TRUE(DTensor::is(net->state_dict()["first.weight"]));
+    const optim::StateDict kept = theirs.state_dict().clone();
+    std::vector<Tensor> values;
+    for (const Tensor& p : twin->parameters()) values.push_back(p.detach().clone());
+    step(1);
+    {
+      const FullStateDict of_model(net), of_optimizer(mine);
+      net->load_state_dict(model);
+      mine.load_state_dict(kept);
+    }
+    {
+      const c10::NoGradGuard no_grad;
+      for (size_t i = 0; i < values.size(); ++i) twin->parameters()[i].copy_(values[i]);
+    }
+    theirs.load_state_dict(kept);
+    step(2);
+  });
+}
+
 TEST(FullyShard, FromTheMetaDevice) {
   run_mesh({2}, [](const DeviceMesh& mesh) {
     Net net, twin;
@@ -518,8 +578,7 @@ TEST(FullyShard, FromTheMetaDevice) {
     EXPECT_EQ(DTensor(net->first->weight).to_local().size(0), 4);
     const c10::NoGradGuard no_grad;
     for (const auto& item : twin->named_parameters()) {
-      net->named_parameters()[item.key()].copy_(
-          tensor::distribute_tensor(item.value().detach(), mesh, {Shard(0)}));
+      net->named_parameters()[item.key()].copy_(tensor::distribute_tensor(item.value().detach(), mesh, {Shard(0)}));
     }
     expect_equal(net(numbers({2, 6}, 0)), twin(numbers({2, 6}, 0)), 0, "output");
     // Random numbers are those of one device.
@@ -650,47 +709,46 @@ struct ParallelImpl : nn::Module {
 TORCH_MODULE(Parallel);
 
 TEST(FullyShard, TensorParallelParameters) {
-  run_mesh(
-      {2, 2},
-      [](const DeviceMesh& mesh) {
-        Parallel net, twin;
-        fill(*net, 1);
-        fill(*twin, 1);
-        net->parallelize(mesh["tp"]);
-        const DeviceMesh elsewhere = DeviceMesh::from_group(mesh.get_group("dp"), c10::kCPU, "dp");
-        EXPECT_THAT([&] { fully_shard(net, {elsewhere}); },
-                    ::testing::ThrowsMessage<c10::ValueError>(HasSubstr("not a slice by name of the mesh")));
-        fully_shard(net->up, {mesh["dp"]});
-        fully_shard(net, {mesh["dp"]});
-        using Placements = std::vector<Placement>;
-        EXPECT_EQ(DTensor(net->up->weight).placements(), (Placements{StridedShard(0, 2), Shard(0)}));
-        EXPECT_EQ(DTensor(net->down->weight).placements(), (Placements{Shard(0), Shard(1)}));
-        EXPECT_EQ(DTensor(net->down->bias).placements(), (Placements{Shard(0), Replicate()}));
-        EXPECT_EQ(DTensor(net->up->weight).device_mesh(), mesh);
-        EXPECT_EQ(DTensor(net->up->weight).to_local().sizes(), at::IntArrayRef({2, 4}));
-        expect_twins(*net, *twin, 0);
-        optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)),
-            theirs(twin->parameters(), optim::AdamWOptions(0.01));
-        for (int step = 0; step < 4; ++step) {
-          mine.zero_grad();
-          theirs.zero_grad();
-          const Tensor x = numbers({4, 4}, step);
-          net(x.chunk(2)[static_cast<size_t>(mesh.get_local_rank("dp"))]).square().mean().backward();
-          for (const Tensor& part : x.chunk(2)) (twin(part).square().mean() / 2).backward();
-          expect_twins(*net, *twin, 1e-6, true);
-          const double norm = nn::utils::clip_grad_norm_(twin->parameters(), 0.1);
-          EXPECT_NEAR(clip_grad_norm_(net->parameters(), 0.1), norm, 1e-6 * norm);
-          mine.step();
-          theirs.step();
-          expect_twins(*net, *twin, 1e-6);
-        }
-      },
-      {"dp", "tp"});
+  run_mesh({2, 2},
+           [](const DeviceMesh& mesh) {
+             Parallel net, twin;
+             fill(*net, 1);
+             fill(*twin, 1);
+             net->parallelize(mesh["tp"]);
+             const DeviceMesh elsewhere = DeviceMesh::from_group(mesh.get_group("dp"), c10::kCPU, "dp");
+             EXPECT_THAT([&] { fully_shard(net, {elsewhere}); },
+                         ::testing::ThrowsMessage<c10::ValueError>(HasSubstr("not a slice by name of the mesh")));
+             fully_shard(net->up, {mesh["dp"]});
+             fully_shard(net, {mesh["dp"]});
+             using Placements = std::vector<Placement>;
+             EXPECT_EQ(DTensor(net->up->weight).placements(), (Placements{StridedShard(0, 2), Shard(0)}));
+             EXPECT_EQ(DTensor(net->down->weight).placements(), (Placements{Shard(0), Shard(1)}));
+             EXPECT_EQ(DTensor(net->down->bias).placements(), (Placements{Shard(0), Replicate()}));
+             EXPECT_EQ(DTensor(net->up->weight).device_mesh(), mesh);
+             EXPECT_EQ(DTensor(net->up->weight).to_local().sizes(), at::IntArrayRef({2, 4}));
+             expect_twins(*net, *twin, 0);
+             optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)),
+                 theirs(twin->parameters(), optim::AdamWOptions(0.01));
+             for (int step = 0; step < 4; ++step) {
+               mine.zero_grad();
+               theirs.zero_grad();
+               const Tensor x = numbers({4, 4}, step);
+               net(x.chunk(2)[static_cast<size_t>(mesh.get_local_rank("dp"))]).square().mean().backward();
+               for (const Tensor& part : x.chunk(2)) (twin(part).square().mean() / 2).backward();
+               expect_twins(*net, *twin, 1e-6, true);
+               const double norm = nn::utils::clip_grad_norm_(twin->parameters(), 0.1);
+               EXPECT_NEAR(clip_grad_norm_(net->parameters(), 0.1), norm, 1e-6 * norm);
+               mine.step();
+               theirs.step();
+               expect_twins(*net, *twin, 1e-6);
+             }
+           },
+           {"dp", "tp"});
 }
 
 // What one of eight ranks holds, by the allocator. The others are not there: their parts are this rank's.
-TEST(FullyShard, MemoryIsThatOfShardsAndTwoUnits) {
-  constexpr int64_t kUnits = 8, kWidth = 1024;
+TEST(FullyShard, MemoryIsThatOfShardsAndAFewUnits) {
+  constexpr int64_t kUnits = 6, kWidth = 1024;
   constexpr double kUnit = kWidth * kWidth * 4, kTotal = kUnits * kUnit, kRanks = 8;
   const auto allocated = [] { return static_cast<double>(c10::cpu_memory_stats().allocated_bytes); };
   const auto group = c10::make_intrusive<c10d::ProcessGroup>(0, static_cast<int>(kRanks));
@@ -708,7 +766,9 @@ TEST(FullyShard, MemoryIsThatOfShardsAndTwoUnits) {
   fully_shard(net, {mesh});
   optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(0.01));
   const double shards = allocated() - before;
-  double in_forward = 0, in_backward = 0;
+  // The highest readings of each phase: between calls, and at any time.
+  double in_forward = 0, in_backward = 0, peak_forward = 0, peak_backward = 0;
+  const auto peak = [] { return static_cast<double>(c10::cpu_memory_stats().peak_allocated_bytes); };
   for (nn::Linear& layer : layers) {
     layer->register_forward_hook(
         [&](nn::Module&, const std::vector<Tensor>&, const std::vector<Tensor>& outputs) {
@@ -722,7 +782,12 @@ TEST(FullyShard, MemoryIsThatOfShardsAndTwoUnits) {
   }
   double after = 0;
   for (int step = 0; step < 3; ++step) {
-    nn::call_module(*net, at::ones({1, kWidth})).sum().backward();
+    c10::reset_peak_cpu_memory_stats();
+    const Tensor loss = nn::call_module(*net, at::ones({1, kWidth})).sum();
+    peak_forward = peak() - before;
+    c10::reset_peak_cpu_memory_stats();
+    loss.backward();
+    peak_backward = peak() - before;
     optimizer.step();
     optimizer.zero_grad();
     after = allocated() - before;
@@ -731,10 +796,20 @@ TEST(FullyShard, MemoryIsThatOfShardsAndTwoUnits) {
   const double rest = 0.1 * kUnit;  // activations
   EXPECT_NEAR(shards, kTotal / kRanks, rest);
   EXPECT_NEAR(after, 3 * kTotal / kRanks, rest);  // and two moments
-  RecordProperty("in_forward_units", std::to_string((in_forward - after) / kUnit));
-  RecordProperty("in_backward_units", std::to_string((in_backward - after) / kUnit));
-  std::printf("beyond shards, in units: forward %.2f, backward %.2f\n", (in_forward - after) / kUnit,
-              (in_backward - after) / kUnit);
+  const double gradients = kTotal / kRanks;
+  // One unit is whole, which was gathered into one more, from a copy of the shard.
+  EXPECT_LE(in_forward - after, kUnit + rest);
+  EXPECT_LE(peak_forward - after, (2 + 1 / kRanks) * kUnit + rest);
+  // One is whole, the next one is on its way, and so is the gradient of the one before; then there is this one's, too.
+  EXPECT_LE(in_backward - after - gradients, 3 * kUnit + rest);
+  EXPECT_LE(peak_backward - after - gradients, 4 * kUnit + rest);
+  for (const auto& [name, value] :
+       std::vector<std::pair<const char*, double>>{{"in_forward", in_forward - after},
+                                                   {"peak_forward", peak_forward - after},
+                                                   {"in_backward", in_backward - after},
+                                                   {"peak_backward", peak_backward - after}}) {
+    std::printf("units beyond shards and moments, %s: %.2f\n", name, value / kUnit);
+  }
 }
 
 struct OwnImpl : nn::Module {
@@ -761,14 +836,12 @@ TEST(FullyShard, ArgumentsThatMakeNoSense) {
     EXPECT_THROW(fully_shard(std::vector<nn::ModuleRef>{}, {mesh}), c10::ValueError);
     EXPECT_THROW(fully_shard({net->first, net->first}, {mesh}), c10::ValueError);
     EXPECT_THAT(
-        [&] {
-          fully_shard(net, FullyShardOptions(mesh).shard_placement_fn([](const Tensor&) { return Shard(2); }));
-        },
+        [&] { fully_shard(net, FullyShardOptions(mesh).shard_placement_fn([](const Tensor&) { return Shard(2); })); },
         ::testing::ThrowsMessage<c10::ValueError>(HasSubstr("`first.weight`")));
     EXPECT_THAT(
         [&] {
-          fully_shard(net->last, FullyShardOptions(mesh).shard_placement_fn(
-                                     [](const Tensor& p) { return Shard(p.dim() - 1); }));
+          fully_shard(net->last,
+                      FullyShardOptions(mesh).shard_placement_fn([](const Tensor& p) { return Shard(p.dim() - 1); }));
         },
         ::testing::ThrowsMessage<c10::ValueError>(HasSubstr("not divided evenly by 2 ranks")));
     EXPECT_THROW(fully_shard(net), c10::ValueError);  // there is no default group
@@ -780,8 +853,11 @@ TEST(FullyShard, ArgumentsThatMakeNoSense) {
     Net inner;
     shard(inner, {mesh});
     inner->first(numbers({2, 6}, 0));
-    EXPECT_THAT([&] { inner(numbers({2, 6}, 0)); },
-                ::testing::ThrowsMessage<c10::Error>(HasSubstr("the outermost module has to be called first")));
+    EXPECT_THAT(
+        [&] {
+          inner(numbers({2, 6}, 0));
+        },
+        ::testing::ThrowsMessage<c10::Error>(HasSubstr("the outermost module has to be called first")));
   });
 }
 

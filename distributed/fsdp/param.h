@@ -34,8 +34,8 @@ struct Place {
   std::string name;
 };
 
-/// A parameter as its shard, a DTensor that optimizers and state dictionaries see, and as the whole that forward uses: a
-/// leaf whose memory comes and goes. The module has one or the other in all places where it is registered.
+/// A parameter as its shard, a DTensor that optimizers and state dictionaries see, and as the whole that forward uses:
+/// a leaf whose memory comes and goes. The module has one or the other in all places where it is registered.
 ///
 /// Of `parts` ranks each has the rows [index * c, ...) of dimension `dim`, where c = ceil(size / parts), in a slot of c
 /// rows of a flat tensor that is sent: what the last ranks lack is zeros.
@@ -101,8 +101,8 @@ class Param {
   const bool offloads_;
   c10::weak_intrusive_ptr<c10::TensorImpl> original_;
   int64_t dim_ = 0;
-  std::vector<int64_t> sizes_;        // of the whole on this rank: of its part where it is tensor-parallel
-  tensor::SpecPtr parallel_;          // of the whole, where it is tensor-parallel
+  std::vector<int64_t> sizes_;  // of the whole on this rank: of its part where it is tensor-parallel
+  tensor::SpecPtr parallel_;    // of the whole, where it is tensor-parallel
   c10::Device compute_device_;
   at::Tensor sharded_, whole_, memory_;  // the whole's plain tensor
   at::Tensor kept_, partial_;

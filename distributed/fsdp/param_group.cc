@@ -232,9 +232,8 @@ Reduction::Reduction(std::shared_ptr<ParamGroup> group) : group_(std::move(group
   for (const auto& param : group_->params()) {
     if (param->has_gradient() || (param->has_partial() && !is_partial_)) params.push_back(param.get());
   }
-  buckets_ = ParamGroup::buckets_of(params, parts, [&](const Param& param) {
-    return reduce_dtype ? *reduce_dtype : param.gathered_dtype();
-  });
+  buckets_ = ParamGroup::buckets_of(
+      params, parts, [&](const Param& param) { return reduce_dtype ? *reduce_dtype : param.gathered_dtype(); });
   for (Bucket& bucket : buckets_) {
     const Division division = division_of(*group_, bucket.dtype);
     const auto options = at::TensorOptions().dtype(bucket.dtype).device(ranks.mesh.device_type());
@@ -304,7 +303,9 @@ void Reduction::finish() {
   }
 }
 
-void Reduction::drop() noexcept { wait_quietly(buckets_); }
+void Reduction::drop() noexcept {
+  wait_quietly(buckets_);
+}
 
 void Reductions::start(std::shared_ptr<ParamGroup> group) {
   // Before the next one takes memory.

@@ -104,9 +104,9 @@ class ParamGroup : public std::enable_shared_from_this<ParamGroup> {
   const Ranks ranks_;
   const MixedPrecisionPolicy precision_;
   State state_ = State::kSharded;
-  std::vector<Bucket> gather_;     // on its way
-  GroupPtr small_;                 // that parameters are gathered from after forward
-  std::vector<at::Tensor> kept_;   // this rank's part of the small group's, by bucket
+  std::vector<Bucket> gather_;    // on its way
+  GroupPtr small_;                // that parameters are gathered from after forward
+  std::vector<at::Tensor> kept_;  // this rank's part of the small group's, by bucket
 };
 
 }  // namespace torch::distributed::fsdp::detail

@@ -93,10 +93,10 @@ std::shared_ptr<State> State::attach(std::vector<nn::Module*> modules, std::shar
     module->register_forward_pre_hook(
         [state](nn::Module& m, const std::vector<Tensor>& inputs) { return state->pre_forward(m, inputs); },
         /*prepend=*/true);
-    module->register_forward_hook([state](nn::Module& m, const std::vector<Tensor>&,
-                                          const std::vector<Tensor>& outputs) {
-      return state->post_forward(m, outputs);
-    });
+    module->register_forward_hook(
+        [state](nn::Module& m, const std::vector<Tensor>&, const std::vector<Tensor>& outputs) {
+          return state->post_forward(m, outputs);
+        });
   }
   if (state->group_ == nullptr) return state;
   // State dictionaries hold shards.
@@ -108,11 +108,10 @@ std::shared_ptr<State> State::attach(std::vector<nn::Module*> modules, std::shar
   std::sort(holders.begin(), holders.end());
   holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
   for (nn::Module* const module : holders) {
-    module->register_state_dict_pre_hook(
-        [state](nn::Module&, const std::string&, bool) { state->group_->reshard(); });
-    module->register_load_state_dict_pre_hook(
-        [state](nn::Module&, nn::StateDict&, const std::string&, bool, std::vector<std::string>&,
-                std::vector<std::string>&, std::vector<std::string>&) { state->group_->reshard(); });
+    module->register_state_dict_pre_hook([state](nn::Module&, const std::string&, bool) { state->group_->reshard(); });
+    module->register_load_state_dict_pre_hook([state](nn::Module&, nn::StateDict&, const std::string&, bool,
+                                                      std::vector<std::string>&, std::vector<std::string>&,
+                                                      std::vector<std::string>&) { state->group_->reshard(); });
   }
   return state;
 }
@@ -171,8 +170,8 @@ Replacement State::pre_forward(nn::Module& module, const std::vector<Tensor>& in
     prefetch(forward_prefetch);
   }
   std::vector<Tensor> changed = inputs;
-  bool replaces = precision_.cast_forward_inputs() && precision_.param_dtype() &&
-                  cast(changed, *precision_.param_dtype());
+  bool replaces =
+      precision_.cast_forward_inputs() && precision_.param_dtype() && cast(changed, *precision_.param_dtype());
   if (group_ != nullptr) replaces = PostBackward::watch(shared_from_this(), changed) || replaces;
   return replaces ? Replacement(std::move(changed)) : std::nullopt;
 }

@@ -25,8 +25,8 @@ struct Iteration {
   bool is_last_backward = true;
 };
 
-/// Of one call of fully_shard(): the modules, which own it, their parameters, and where they stand. Its hooks run where a
-/// holder, a container or call_module() calls the modules.
+/// Of one call of fully_shard(): the modules, which own it, their parameters, and where they stand. Its hooks run where
+/// a holder, a container or call_module() calls the modules.
 class State : public std::enable_shared_from_this<State> {
  public:
   /// Null: the module is not sharded.
