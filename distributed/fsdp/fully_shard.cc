@@ -95,29 +95,6 @@ class Finder {
   std::vector<std::shared_ptr<State>> states_;
 };
 
-FSDPModule shard(const std::vector<nn::Module*>& modules, const FullyShardOptions& options) {
-  TORCH_CHECK_VALUE(!modules.empty(), "fully_shard: expected one module or more");
-  Finder finder(options.ignored_params());
-  for (size_t i = 0; i < modules.size(); ++i) {
-    TORCH_CHECK_VALUE(!FSDPModule::is(*modules[i]), "fully_shard: ", modules[i]->name(), " is sharded already");
-    TORCH_CHECK_VALUE(std::find(modules.begin(), modules.begin() + static_cast<std::ptrdiff_t>(i), modules[i]) ==
-                          modules.begin() + static_cast<std::ptrdiff_t>(i),
-                      "fully_shard: ", modules[i]->name(), " is in the list twice");
-    finder.look(*modules[i], modules.size() == 1 ? "" : std::to_string(i) + ".");
-  }
-  const Ranks ranks = ranks_of(options);
-  std::vector<std::unique_ptr<Param>> params;
-  for (const Found& found : finder.found()) {
-    std::optional<Shard> placement;
-    if (options.shard_placement_fn()) placement = options.shard_placement_fn()(found.tensor);
-    params.push_back(std::make_unique<Param>(found.places, found.name, found.tensor, ranks, placement, options));
-  }
-  std::shared_ptr<ParamGroup> group;
-  if (!params.empty()) group = std::make_shared<ParamGroup>(std::move(params), ranks, options);
-  State::attach(modules, std::move(group), options.mp_policy());
-  return FSDPModule(*modules[0]);
-}
-
 template <class Set>
 void for_groups(const std::shared_ptr<State>& state, bool recurse, const Set& set) {
   for (const auto& one : state->states(recurse)) {
@@ -127,14 +104,36 @@ void for_groups(const std::shared_ptr<State>& state, bool recurse, const Set& se
 
 }  // namespace
 
+void detail::shard_over(const Ranks& ranks, const std::vector<nn::Module*>& modules, const FullyShardOptions& options) {
+  Finder finder(options.ignored_params());
+  for (size_t i = 0; i < modules.size(); ++i) {
+    TORCH_CHECK_VALUE(!FSDPModule::is(*modules[i]), "fully_shard: ", modules[i]->name(), " is sharded already");
+    TORCH_CHECK_VALUE(std::find(modules.begin(), modules.begin() + static_cast<std::ptrdiff_t>(i), modules[i]) ==
+                          modules.begin() + static_cast<std::ptrdiff_t>(i),
+                      "fully_shard: ", modules[i]->name(), " is in the list twice");
+    finder.look(*modules[i], modules.size() == 1 ? "" : std::to_string(i) + ".");
+  }
+  std::vector<std::unique_ptr<Param>> params;
+  for (const Found& found : finder.found()) {
+    std::optional<Shard> placement;
+    if (options.shard_placement_fn()) placement = options.shard_placement_fn()(found.tensor);
+    params.push_back(std::make_unique<Param>(found.places, found.name, found.tensor, ranks, placement, options));
+  }
+  std::shared_ptr<ParamGroup> group;
+  if (!params.empty()) group = std::make_shared<ParamGroup>(std::move(params), ranks, options);
+  State::attach(modules, std::move(group), options.mp_policy());
+}
+
 FSDPModule fully_shard(nn::ModuleRef module, const FullyShardOptions& options) {
-  return shard({&*module}, options);
+  return fully_shard(std::vector<nn::ModuleRef>{module}, options);
 }
 
 FSDPModule fully_shard(const std::vector<nn::ModuleRef>& modules, const FullyShardOptions& options) {
   std::vector<nn::Module*> all;
   for (const nn::ModuleRef& module : modules) all.push_back(&*module);
-  return shard(all, options);
+  TORCH_CHECK_VALUE(!all.empty(), "fully_shard: expected one module or more");
+  detail::shard_over(ranks_of(options), all, options);
+  return FSDPModule(*all[0]);
 }
 
 void UnshardHandle::wait() {

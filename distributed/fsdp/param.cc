@@ -129,7 +129,7 @@ bool Param::was(const Tensor& t) const {
 }
 
 at::ScalarType Param::gathered_dtype() const {
-  return param_dtype_ && c10::isFloatingType(dtype()) ? *param_dtype_ : dtype();
+  return param_dtype_ && !own_precision_ && c10::isFloatingType(dtype()) ? *param_dtype_ : dtype();
 }
 
 void Param::use(const Tensor& t) {
@@ -150,6 +150,8 @@ void Param::allocate() {
   if (compute_device_.type() == c10::DeviceType::Meta) compute_device_ = sharded_.device();
   if (!whole_.defined() || whole_.scalar_type() != gathered_dtype()) {
     const c10::NoGradGuard no_grad;
+    // The gradient has another dtype than the new leaf.
+    kept_ = take_gradient(std::nullopt);
     memory_ = at::empty({0}, at::TensorOptions().dtype(gathered_dtype()).device(compute_device_));
     memory_.unsafeGetTensorImpl()->set_sizes_contiguous(sizes_);
     if (parallel_) {
@@ -214,6 +216,12 @@ void Param::each_part(const Tensor& whole, const Tensor& slots, const Copy& copy
   }
 }
 
+void Param::write_back(int64_t parts, int64_t index) const {
+  const tensor::Piece piece = piece_of(rows(), parts, index);
+  Tensor shard = tensor::detail::impl_of(sharded_)->local();
+  shard.copy_(at::narrow(memory_, dim_, piece.offset, piece.size));
+}
+
 void Param::put_gradient(const Tensor& gradient, const Tensor& slots) const {
   each_part(gradient, slots, [](const Tensor& part, Tensor slot) { slot.copy_(part); });
 }
@@ -244,8 +252,8 @@ bool Param::has_gradient() const {
 
 Tensor Param::take_gradient(std::optional<at::ScalarType> dtype) {
   if (whole_.defined() && whole_.grad().defined()) {
-    Tensor gradient = plain(std::exchange(whole_.mutable_grad(), Tensor()));
-    if (dtype && kept_.defined()) {
+    const Tensor gradient = plain(std::exchange(whole_.mutable_grad(), Tensor()));
+    if (kept_.defined()) {
       kept_.add_(gradient);
     } else {
       kept_ = dtype ? gradient.to(*dtype) : gradient;

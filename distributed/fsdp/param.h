@@ -71,6 +71,10 @@ class Param {
   void put_part(const at::Tensor& slot, int64_t parts, int64_t index) const;
   void put_gradient(const at::Tensor& gradient, const at::Tensor& slots) const;
   void take_whole(const at::Tensor& slots) const;
+  /// The shard becomes what the whole has there.
+  void write_back(int64_t parts, int64_t index) const;
+  /// Whether the whole has the shard's dtype, whatever forward uses.
+  void set_own_precision(bool on) { own_precision_ = on; }
 
   // --- gradients ---
   /// This rank's gradient of the whole since the last call, and what was kept; undefined: none.
@@ -99,6 +103,7 @@ class Param {
   const std::string name_;
   const std::optional<at::ScalarType> param_dtype_;
   const bool offloads_;
+  bool own_precision_ = false;
   c10::weak_intrusive_ptr<c10::TensorImpl> original_;
   int64_t dim_ = 0;
   std::vector<int64_t> sizes_;  // of the whole on this rank: of its part where it is tensor-parallel

@@ -218,6 +218,22 @@ void ParamGroup::post_backward(Reductions& reductions) {
   if (reduces_gradients) reductions.start(shared_from_this());
 }
 
+void ParamGroup::summon() {
+  reshard();
+  for (const auto& param : params_) param->set_own_precision(true);
+  unshard();
+  wait_for_unshard();
+}
+
+void ParamGroup::dismiss(bool writeback) {
+  const Unrecorded unrecorded;
+  for (const auto& param : params_) {
+    if (writeback) param->write_back(ranks_.parts(), ranks_.index());
+    param->set_own_precision(false);
+  }
+  reshard();
+}
+
 void ParamGroup::reset() noexcept {
   reshard();
   for (const auto& param : params_) param->drop_gradients();

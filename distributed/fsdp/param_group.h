@@ -79,6 +79,10 @@ class ParamGroup : public std::enable_shared_from_this<ParamGroup> {
   void reshard_after_forward();
   /// Reduces the gradients, or keeps them.
   void post_backward(Reductions& reductions);
+  /// The whole parameters in their own dtype, for others than forward; and their end: with `writeback` the shards
+  /// become what these are then.
+  void summon();
+  void dismiss(bool writeback);
   /// Forgets what a failed pass left.
   void reset() noexcept;
 

@@ -40,6 +40,8 @@ class State : public std::enable_shared_from_this<State> {
   const std::shared_ptr<ParamGroup>& group() const { return group_; }
   /// Those of the modules below too, if `recurse`; this one first.
   std::vector<std::shared_ptr<State>> states(bool recurse) const;
+  /// Whether forward or backward are under way.
+  bool is_running() const { return phase_ != Phase::kIdle || (iteration_ != nullptr && iteration_->pass != 0); }
   /// See FSDPModule.
   void reset_iteration() noexcept;
   void set_is_last_backward(bool is_last);
@@ -70,5 +72,8 @@ class State : public std::enable_shared_from_this<State> {
   Phase phase_ = Phase::kIdle;
   std::vector<size_t> places_;  // in the iteration's after_forward
 };
+
+/// fully_shard() over ranks that need not shard.
+void shard_over(const Ranks& ranks, const std::vector<nn::Module*>& modules, const FullyShardOptions& options);
 
 }  // namespace torch::distributed::fsdp::detail

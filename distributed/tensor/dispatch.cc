@@ -524,8 +524,8 @@ void nll_loss_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stac
   if (mean) stack[0] = IValue(at::div(stack[0].toTensor(), stack[1].toTensor()));
 }
 
-// A step of an optimizer is done element by element: where all that belongs to a parameter is cut alike, each rank steps
-// its parts as one device would. False where it is not, or where the operator is no such step.
+// A step of an optimizer is done element by element: where all that belongs to a parameter is cut alike, each rank
+// steps its parts as one device would. False where it is not, or where the operator is no such step.
 bool step_parts(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
   const std::string_view name = op.schema().name();
   const bool is_step = name.substr(0, 12) == "aten::_fused" && op.schema().returns().empty();
