@@ -171,7 +171,7 @@ void FSDPModule::set_requires_all_reduce(bool requires_all_reduce, bool recurse)
 }
 
 void FSDPModule::set_is_last_backward(bool is_last_backward) {
-  state_->set_is_last_backward(is_last_backward);
+  state_->is_last_backward = is_last_backward;
 }
 
 void FSDPModule::set_reshard_after_forward(bool reshard_after_forward, bool recurse) {

@@ -10,6 +10,7 @@
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
+#include "autograd/checkpoint/checkpoint.h"
 #include "c10/memory/cpu_allocator.h"
 #include "distributed/ddp/testing/group.h"
 #include "distributed/fsdp/clip_grad.h"
@@ -22,6 +23,7 @@
 #include "distributed/tensor/run_mesh.h"
 #include "distributed/testing/run_ranks.h"
 #include "nn/layers/layers.h"
+#include "nn/module/parameter_containers.h"
 #include "nn/module/sequential.h"
 #include "nn/module/state_dict.h"
 #include "nn/utils/clip_grad.h"
@@ -471,6 +473,13 @@ TEST(FullyShard, AnExceptionLeavesItUsable) {
     EXPECT_THROW(net(numbers({2, 6}, 0)), std::runtime_error);
     handle.remove();
     run(1);
+    // Of one unit, within a forward pass that goes on.
+    auto retries = net->register_forward_pre_hook([&](nn::Module&, const std::vector<Tensor>&) {
+      EXPECT_THROW(net->last(numbers({2, 4}, 0)), c10::Error);
+    });
+    run(3);
+    run(4);
+    retries.remove();
     // In backward, after some units.
     Tensor y;
     auto watch = net->blocks->ptr(0)->register_forward_hook(
@@ -659,6 +668,128 @@ TEST(FullyShard, IgnoredParametersStay) {
   });
 }
 
+// Optimizers that step while backward goes on wait for the shard's gradient.
+TEST(FullyShard, HooksOnShardsRunWhenGradientsAreReduced) {
+  run_mesh({2}, [](const DeviceMesh& mesh) {
+    Net net;
+    shard(net, {mesh});
+    std::vector<bool> is_reduced;
+    for (const Tensor& p : net->parameters()) {
+      p.register_post_accumulate_grad_hook([&](const Tensor& sharded) {
+        is_reduced.push_back(sharded.grad().defined() && DTensor::is(sharded.grad()));
+        sharded.mutable_grad() = Tensor();
+      });
+    }
+    net(numbers({2, 6}, 0)).sum().backward();
+    EXPECT_EQ(is_reduced, std::vector<bool>(10, true));
+  });
+}
+
+TEST(FullyShard, InCheckpoints) {
+  struct CheckpointedImpl : nn::Module {
+    CheckpointedImpl() {
+      a = register_module("a", nn::Linear(6, 8));
+      b = register_module("b", nn::Linear(8, 3));
+    }
+    Tensor forward(const Tensor& x) {
+      const auto rest = [&](const Tensor& t) { return b(at::tanh(t)); };
+      const Tensor y = utils::checkpoint::checkpoint([&](const Tensor& t) { return a(t); }, x, options);
+      return utils::checkpoint::checkpoint(rest, y, options);
+    }
+    nn::Linear a{nullptr}, b{nullptr};
+    utils::checkpoint::CheckpointOptions options;
+  };
+  for (const bool reentrant : {false, true}) {
+    run_mesh({2}, [reentrant](const DeviceMesh& mesh) {
+      const auto net = std::make_shared<CheckpointedImpl>(), twin = std::make_shared<CheckpointedImpl>();
+      for (const auto& one : {net, twin}) {
+        fill(*one, 1);
+        one->options.use_reentrant(reentrant);
+      }
+      fully_shard(net->a, {mesh});
+      fully_shard(net->b, {mesh});
+      fully_shard(net, {mesh});
+      for (int step = 0; step < 2; ++step) {
+        net->zero_grad();
+        twin->zero_grad();
+        const Tensor x = numbers({4, 6}, step).requires_grad_();
+        nn::call_module(*net, x.chunk(2)[static_cast<size_t>(mesh.get_rank())]).square().mean().backward();
+        for (const Tensor& part : x.chunk(2)) (nn::call_module(*twin, part).square().mean() / 2).backward();
+        expect_twins(*net, *twin, 0, true);
+      }
+    });
+  }
+}
+
+// Layers whose members are made in other ways.
+TEST(FullyShard, LayersOfTheLibrary) {
+  struct ManyImpl : nn::Module {
+    ManyImpl() {
+      words = register_module("words", nn::Embedding(10, 8));
+      lstm = register_module("lstm", nn::LSTM(nn::LSTMOptions(8, 8).batch_first(true)));
+      layer =
+          register_module("layer", nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(8, 2).dropout(0)));
+      list = register_module("list", nn::ParameterList(numbers({5, 8}, 3), numbers({3}, 4)));
+      conv = register_module("conv", nn::Conv1d(8, 4, 1));
+    }
+    Tensor forward(const Tensor& x) {
+      const Tensor y = layer(std::get<0>(lstm(words(x)))) + list->at(0).sum(0);
+      return conv(y.transpose(1, 2)) * list->at(1).sum();
+    }
+    nn::Embedding words{nullptr};
+    nn::LSTM lstm{nullptr};
+    nn::TransformerEncoderLayer layer{nullptr};
+    nn::ParameterList list{nullptr};
+    nn::Conv1d conv{nullptr};
+  };
+  run_mesh({2}, [](const DeviceMesh& mesh) {
+    const auto net = std::make_shared<ManyImpl>(), twin = std::make_shared<ManyImpl>();
+    for (const auto& one : {net, twin}) {
+      fill(*one, 1);
+      for (const Tensor& p : one->list->parameters()) p.set_requires_grad(true);
+    }
+    fully_shard(net->lstm, {mesh});
+    fully_shard(net->layer, {mesh});
+    fully_shard(net, {mesh});
+    optim::SGD mine(net->parameters(), optim::SGDOptions(0.1)), theirs(twin->parameters(), optim::SGDOptions(0.1));
+    for (int step = 0; step < 2; ++step) {
+      const Tensor x = at::arange(12).mul(3).add(step).remainder(10).view({4, 3});
+      mine.zero_grad();
+      theirs.zero_grad();
+      nn::call_module(*net, x.chunk(2)[static_cast<size_t>(mesh.get_rank())]).square().mean().backward();
+      for (const Tensor& part : x.chunk(2)) (nn::call_module(*twin, part).square().mean() / 2).backward();
+      expect_twins(*net, *twin, 1e-6, true);
+      mine.step();
+      theirs.step();
+    }
+    expect_twins(*net, *twin, 1e-6);
+  });
+}
+
+TEST(FullyShard, OfSeveralDtypesAndConverted) {
+  run_mesh({2}, [](const DeviceMesh& mesh) {
+    Net net, twin;
+    for (Net* one : {&net, &twin}) {
+      fill(**one, 1);
+      (*one)->last->to(c10::kDouble);
+    }
+    fully_shard({net->first, net->last}, {mesh});
+    fully_shard(net, {mesh});
+    EXPECT_EQ(DTensor(net->last->weight).to_local().scalar_type(), c10::kDouble);
+    FSDPModule pair(net->first);
+    pair.unshard();
+    EXPECT_TRUE(at::equal(net->last->weight, twin->last->weight));
+    EXPECT_TRUE(at::equal(net->first->weight, twin->first->weight));
+    pair.reshard();
+    for (Net* one : {&net, &twin}) (*one)->to(c10::kDouble);
+    EXPECT_TRUE(DTensor::is(net->first->weight));
+    const Tensor x = numbers({4, 6}, 0, c10::kDouble);
+    net(x.chunk(2)[static_cast<size_t>(mesh.get_rank())]).square().mean().backward();
+    backward_of_parts(twin, x, 2);
+    expect_twins(*net, *twin, 0, true);
+  });
+}
+
 // A list of modules is one group.
 TEST(FullyShard, ModulesTogether) {
   run_mesh({2}, [](const DeviceMesh& mesh) {
@@ -667,16 +798,17 @@ TEST(FullyShard, ModulesTogether) {
     fill(*twin, 1);
     fully_shard({net->first, net->blocks->ptr(0)}, {mesh});
     fully_shard(net, {mesh});
-    const uint64_t before = mesh.get_group()->getSequenceNumberForGroup();
     for (int step = 0; step < 2; ++step) {
       const Tensor x = numbers({4, 6}, step);
       net->zero_grad();
       twin->zero_grad();
+      const uint64_t before = mesh.get_group()->getSequenceNumberForGroup();
       net(x.chunk(2)[static_cast<size_t>(mesh.get_rank())]).square().mean().backward();
+      // Both groups are gathered, the list's again for backward, and both are reduced.
+      EXPECT_EQ(mesh.get_group()->getSequenceNumberForGroup() - before, 5u);
       backward_of_parts(twin, x, 2);
       expect_twins(*net, *twin, 0, true);
     }
-    EXPECT_GT(mesh.get_group()->getSequenceNumberForGroup(), before);
   });
 }
 

@@ -4,7 +4,10 @@
 // Each rank has its own part of the batch and its own masks. The single process computes both parts one after the
 // other, each with the random numbers that its rank draws, and halves their losses: halving is exact, and the sum of
 // two does not depend on their order.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -105,6 +108,35 @@ TEST(FullyShardGpt, TrainsAsOneProcessBitForBitWithDropout) {
   for (size_t rank = 0; rank < ended.size(); ++rank) {
     EXPECT_EQ(ended[rank].exit_code, 0) << "rank " << rank << ": " << ended[rank].error;
   }
+}
+
+// The other throws within the deadline, and says who is gone and what it was about.
+TEST(FullyShardGpt, ADeadRankEndsTheOther) {
+  const std::string folder = c10::testing::fresh_folder();
+  const auto ended = c10d::testing::run_processes(2, [&](int rank) {
+    torch::set_num_threads(1);
+    const auto store = c10::make_intrusive<c10d::FileStore>(folder + "/store", 2);
+    init_process_group("gloo", {.timeout = std::chrono::seconds(5), .world_size = 2, .rank = rank, .store = store});
+    const auto mesh = init_device_mesh(torch::kCPU, {2});
+    Loss loss = make();
+    for (const gpt::Block& block : loss->model->layers()) fully_shard(block, {mesh});
+    fully_shard(loss, {mesh});
+    try {
+      for (int64_t step = 0; step < 1000; ++step) {
+        const Tensor value = loss(part(step, rank));
+        if (rank == 1 && step == 3) ::kill(::getpid(), SIGKILL);
+        value.backward();
+      }
+    } catch (const c10::DistBackendError& e) {
+      throw std::runtime_error(e.what_without_backtrace());
+    }
+  });
+  EXPECT_EQ(ended[1].signal, SIGKILL);
+  EXPECT_EQ(ended[0].exit_code, 1);
+  EXPECT_THAT(ended[0].error, ::testing::HasSubstr("rank 1"));
+  EXPECT_THAT(ended[0].error, ::testing::HasSubstr("fully_shard: while "));
+  EXPECT_THAT(ended[0].error, ::testing::HasSubstr("qkv.weight"));
+  EXPECT_LT(ended[0].after.count(), 10000);
 }
 
 }  // namespace

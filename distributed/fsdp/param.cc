@@ -7,6 +7,8 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/node_extras.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/memory_format.h"
 #include "c10/core/thread_state.h"
@@ -297,6 +299,16 @@ void Param::add_gradient(const Tensor& slot) {
     all.add_(gradient);
   } else {
     all = gradient;
+  }
+}
+
+void Param::call_hooks() const {
+  const auto node = torch::autograd::try_get_grad_accumulator(sharded_);
+  if (!node || node->extras() == nullptr) return;
+  // By index: a hook may add and remove hooks.
+  for (size_t i = 0; i < node->extras()->post_accumulate_hooks.size(); ++i) {
+    const auto hook = node->extras()->post_accumulate_hooks[i].hook;
+    hook(sharded_);
   }
 }
 

@@ -89,6 +89,8 @@ class Param {
   void take_partial_into(const at::Tensor& slot);
   /// Adds the reduced gradient of the shard to its grad().
   void add_gradient(const at::Tensor& slot);
+  /// Calls what waits for it (register_post_accumulate_grad_hook).
+  void call_hooks() const;
 
  private:
   int64_t rows() const { return sizes_[static_cast<size_t>(dim_)]; }

@@ -54,14 +54,23 @@ Division division_of(const ParamGroup& group, at::ScalarType dtype) {
   return result;
 }
 
-void wait(c10::intrusive_ptr<c10d::Work>& work) {
-  if (work) std::exchange(work, nullptr)->wait();
+// Waits, and says in an error whose data was waited for.
+void wait(Bucket& bucket, const char* what) {
+  if (!bucket.work) return;
+  try {
+    std::exchange(bucket.work, nullptr)->wait();
+  } catch (c10::Error& e) {
+    std::vector<std::string> names;
+    for (const Param* param : bucket.params) names.push_back(param->name());
+    e.add_context(c10::str("fully_shard: while ", what, " ", c10::Join(", ", names)));
+    throw;
+  }
 }
 
 void wait_quietly(std::vector<Bucket>& buckets) noexcept {
   for (Bucket& bucket : buckets) {
     try {
-      wait(bucket.work);
+      wait(bucket, "");
     } catch (const std::exception&) {
       // The first error of the group was thrown where it was met.
     }
@@ -159,7 +168,7 @@ void ParamGroup::wait_for_unshard() {
   if (gather_.empty()) return;
   const Unrecorded unrecorded;
   for (Bucket& bucket : gather_) {
-    wait(bucket.work);
+    wait(bucket, "gathering");
     const int64_t parts = bucket.output.size(0);
     for (size_t i = 0; i < bucket.params.size(); ++i) {
       bucket.params[i]->allocate();
@@ -279,7 +288,7 @@ void Reduction::start_all_reduce() {
   const Ranks& ranks = group_->ranks();
   const int64_t parts = ranks.parts();
   for (Bucket& bucket : buckets_) {
-    wait(bucket.work);
+    wait(bucket, "reducing the gradients of");
     bucket.input = Tensor();
     if (!ranks.replicate) continue;
     for (size_t i = 0; i < bucket.params.size(); ++i) {
@@ -305,7 +314,7 @@ void Reduction::finish() {
   for (Bucket& bucket : buckets_) {
     {
       const Unrecorded unrecorded;
-      wait(bucket.work);
+      wait(bucket, "reducing the gradients of");
       const Division division = division_of(*group_, bucket.dtype);
       if (division.after != 1) bucket.output.div_(division.after);
     }
@@ -313,8 +322,11 @@ void Reduction::finish() {
     if (group_->all_reduce_hook) group_->all_reduce_hook(bucket.output);
     const int64_t parts = group_->ranks().parts();
     for (size_t i = 0; i < bucket.params.size(); ++i) {
-      const c10::AutoDispatchBelowADInplaceOrView plain;
-      bucket.params[i]->add_gradient(bucket.slot(bucket.output, i, parts));
+      {
+        const c10::AutoDispatchBelowADInplaceOrView plain;
+        bucket.params[i]->add_gradient(bucket.slot(bucket.output, i, parts));
+      }
+      bucket.params[i]->call_hooks();
     }
   }
 }

@@ -108,10 +108,10 @@ std::shared_ptr<State> State::attach(std::vector<nn::Module*> modules, std::shar
   std::sort(holders.begin(), holders.end());
   holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
   for (nn::Module* const module : holders) {
-    module->register_state_dict_pre_hook([state](nn::Module&, const std::string&, bool) { state->group_->reshard(); });
+    module->register_state_dict_pre_hook([state](nn::Module&, const std::string&, bool) { state->use_shards(); });
     module->register_load_state_dict_pre_hook([state](nn::Module&, nn::StateDict&, const std::string&, bool,
                                                       std::vector<std::string>&, std::vector<std::string>&,
-                                                      std::vector<std::string>&) { state->group_->reshard(); });
+                                                      std::vector<std::string>&) { state->use_shards(); });
   }
   return state;
 }
@@ -127,6 +127,10 @@ std::vector<std::shared_ptr<State>> State::states(bool recurse) const {
     });
   }
   return all;
+}
+
+void State::use_shards() {
+  if (group_->is_whole()) group_->reshard();
 }
 
 void State::become_root() {
@@ -156,11 +160,17 @@ Replacement State::pre_forward(nn::Module& module, const std::vector<Tensor>& in
   // A checkpoint that runs it again: backward has gathered, and will free.
   const bool again = phase_ == Phase::kBackward && iteration_->pass != 0 && iteration_->pass == Engine::current_pass();
   if (again) return std::nullopt;
-  const bool is_stale = std::find(inside_.begin(), inside_.end(), &module) != inside_.end() ||
-                        (iteration_->pass != 0 && Engine::current_pass() == 0);
-  if (is_root() && is_stale) reset_iteration();
+  // What an exception left: of a forward pass that did not end, or, at the root, of a backward pass.
+  const bool did_not_end = std::find(inside_.begin(), inside_.end(), &module) != inside_.end();
+  if (is_root() && (did_not_end || (iteration_->pass != 0 && Engine::current_pass() == 0))) {
+    reset_iteration();
+  } else if (did_not_end) {
+    running_.clear();
+    inside_.clear();
+  }
   inside_.push_back(&module);
-  if (running_.empty()) {
+  const bool is_first = running_.empty();
+  if (is_first) {
     running_ = modules_;
     phase_ = Phase::kForward;
     if (group_ != nullptr) {
@@ -172,7 +182,7 @@ Replacement State::pre_forward(nn::Module& module, const std::vector<Tensor>& in
   std::vector<Tensor> changed = inputs;
   bool replaces =
       precision_.cast_forward_inputs() && precision_.param_dtype() && cast(changed, *precision_.param_dtype());
-  if (group_ != nullptr) replaces = PostBackward::watch(shared_from_this(), changed) || replaces;
+  if (group_ != nullptr && is_first) replaces = PostBackward::watch(shared_from_this(), changed) || replaces;
   return replaces ? Replacement(std::move(changed)) : std::nullopt;
 }
 
@@ -262,7 +272,7 @@ void State::end_of_backward() {
     if (const auto state = weak.lock()) state->post_backward();
   }
   iteration_->pass = 0;
-  if (!iteration_->is_last_backward) return;
+  if (!is_last_backward) return;
   iteration_->reductions.finish();
   iteration_->after_forward.clear();
   for (const auto& weak : all) {
@@ -284,11 +294,6 @@ void State::reset_iteration() noexcept {
     state->places_.clear();
     if (state->group_ != nullptr) state->group_->reset();
   }
-}
-
-void State::set_is_last_backward(bool is_last) {
-  if (root_ == nullptr) become_root();
-  iteration_->is_last_backward = is_last;
 }
 
 }  // namespace torch::distributed::fsdp::detail

@@ -22,7 +22,6 @@ struct Iteration {
   std::vector<std::weak_ptr<State>> after_forward;  // in the order in which they ended forward
   Reductions reductions;
   uint64_t pass = 0;  // the backward pass that runs, by the engine's number
-  bool is_last_backward = true;
 };
 
 /// Of one call of fully_shard(): the modules, which own it, their parameters, and where they stand. Its hooks run where
@@ -44,14 +43,15 @@ class State : public std::enable_shared_from_this<State> {
   bool is_running() const { return phase_ != Phase::kIdle || (iteration_ != nullptr && iteration_->pass != 0); }
   /// See FSDPModule.
   void reset_iteration() noexcept;
-  void set_is_last_backward(bool is_last);
 
+  bool is_last_backward = true;  // of the root
   std::vector<std::weak_ptr<State>> forward_prefetch, backward_prefetch;
 
  private:
   enum class Phase : uint8_t { kIdle, kForward, kBackward };
   class PostBackward;
 
+  void use_shards();
   void become_root();
   bool is_root() const { return root_ == this; }
   nn::detail::Replacement pre_forward(nn::Module& module, const std::vector<at::Tensor>& inputs);

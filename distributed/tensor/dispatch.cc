@@ -208,6 +208,9 @@ std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle&
     without.unsafeGetTensorImpl()->set_wrapped_number(t.unsafeGetTensorImpl()->is_wrapped_number());
     return without;
   });
+  for (IValue& value : meta) {
+    if (value.isDevice()) value = IValue(c10::Device(at::kMeta));
+  }
   try {
     op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), &meta);
   } catch (const c10::NotImplementedError&) {
