@@ -668,6 +668,34 @@ TEST(FullyShard, IgnoredParametersStay) {
   });
 }
 
+TEST(FullyShard, SeveralPassesOverOneGraphAndSeveralGraphs) {
+  run_mesh({2}, [](const DeviceMesh& mesh) {
+    Net net, twin;
+    fill(*net, 1);
+    fill(*twin, 1);
+    shard(net, {mesh});
+    const Tensor x = numbers({4, 6}, 1), mine = x.chunk(2)[static_cast<size_t>(mesh.get_rank())];
+    const Tensor once = net(mine).square().mean();
+    const Tensor other = net(mine * 2).square().mean();
+    once.backward({}, /*retain_graph=*/true);
+    once.backward();
+    (other * 3).backward();
+    for (const Tensor& part : x.chunk(2)) {
+      const Tensor first = twin(part).square().mean() / 2;
+      first.backward({}, /*retain_graph=*/true);
+      first.backward();
+      (twin(part * 2).square().mean() * 3 / 2).backward();
+    }
+    expect_twins(*net, *twin, 1e-6, true);
+  });
+}
+
+TEST(FullyShard, OneRank) {
+  run_mesh({1}, [](const DeviceMesh& mesh) { train_beside_twin(mesh, {{mesh}, 2}); });
+  run_mesh({2, 1}, [](const DeviceMesh& mesh) { train_beside_twin(mesh, {{mesh}, 2}); });
+  run_mesh({1, 2}, [](const DeviceMesh& mesh) { train_beside_twin(mesh, {{mesh}, 2}); });
+}
+
 // Optimizers that step while backward goes on wait for the shard's gradient.
 TEST(FullyShard, HooksOnShardsRunWhenGradientsAreReduced) {
   run_mesh({2}, [](const DeviceMesh& mesh) {
