@@ -203,19 +203,22 @@ void Param::put_part(const Tensor& slot, int64_t parts, int64_t index) const {
   if (rest.numel() > 0) rest.zero_();
 }
 
-// Calls copy(part of the whole, its place in the slots) for all parts, together where they lie one after the other.
+// Calls copy(rows of the whole, their place in the slots) for all parts that have c rows, together, and for the one
+// that has fewer.
 template <class Copy>
 void Param::each_part(const Tensor& whole, const Tensor& slots, const Copy& copy) const {
-  const int64_t parts = slots.size(0);
-  if (dim_ == 0 && rows() % parts == 0 && whole.is_contiguous()) {
-    copy(at::view(whole, {parts, slots.size(1)}), slots);
-    return;
-  }
-  for (int64_t q = 0; q < parts; ++q) {
-    const tensor::Piece piece = piece_of(rows(), parts, q);
-    const Tensor part = at::narrow(whole, dim_, piece.offset, piece.size);
-    copy(part, at::view(at::narrow(at::select(slots, 0, q), 0, 0, part.numel()), part.sizes()));
-  }
+  const int64_t c = piece_of(rows(), slots.size(0), 0).size;
+  if (c == 0) return;
+  const int64_t full = rows() / c, rest = rows() - full * c;
+  std::vector<int64_t> part = sizes_, split = sizes_;
+  part[static_cast<size_t>(dim_)] = split[static_cast<size_t>(dim_)] = c;
+  part.insert(part.begin(), full);
+  split.insert(split.begin() + dim_, full);
+  const Tensor parts = at::view(at::narrow(whole, dim_, 0, full * c), split);
+  copy(at::movedim(parts, dim_, 0), at::view(at::narrow(slots, 0, 0, full), part));
+  if (rest == 0) return;
+  const Tensor last = at::narrow(whole, dim_, full * c, rest);
+  copy(last, at::view(at::narrow(at::select(slots, 0, full), 0, 0, last.numel()), last.sizes()));
 }
 
 void Param::write_back(int64_t parts, int64_t index) const {
