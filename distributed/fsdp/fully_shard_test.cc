@@ -130,6 +130,12 @@ TEST(FullyShard, ReshardsToFewerRanks) {
       const DeviceMesh mesh = tensor::init_device_mesh(c10::kCPU, {4});
       train_beside_twin(mesh, {FullyShardOptions().reshard_after_forward(2), 3, 1e-6});
       Net net;
+      // Backward gathers from two ranks each, in groups of their own.
+      Net counted;
+      shard(counted, FullyShardOptions().reshard_after_forward(2));
+      const uint64_t before = mesh.get_group()->getSequenceNumberForGroup();
+      counted(numbers({2, 6}, rank)).sum().backward();
+      EXPECT_EQ(mesh.get_group()->getSequenceNumberForGroup() - before, 5 + 5u);  // for forward, and gradients
       for (const int64_t size : {1, 3, 4, 8}) {
         EXPECT_THROW(fully_shard(net, FullyShardOptions(mesh).reshard_after_forward(size)), c10::ValueError) << size;
       }

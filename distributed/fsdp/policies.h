@@ -44,8 +44,9 @@ struct CPUOffloadPolicy : OffloadPolicy {
 };
 
 /// What becomes of gathered parameters after forward: true: they are freed, and gathered again for backward; false:
-/// they stay; a number: each rank keeps 1/number, and backward gathers from the `number` ranks that follow each other.
-/// Without a choice: true, but false for the root, whose parameters backward needs first.
+/// they stay; a number: each rank keeps 1/number, and backward gathers from the `number` ranks that follow each other,
+/// in groups that fully_shard() splits off (c10d::split_group; the mesh's group is one of init_process_group() or its
+/// like). Without a choice: true, but false for the root, whose parameters backward needs first.
 class ReshardAfterForward {
  public:
   ReshardAfterForward() = default;
