@@ -66,6 +66,25 @@ TEST(Libtorch, AReducerByHand) {
   });
 }
 
+TEST(Libtorch, ALimitForEachBucket) {
+  c10d::testing::run_group(2, [](int, const c10d::testing::Group& group) {
+    torch::nn::Linear net(3, 2);  // of 24 and 8 bytes
+    for (const int64_t first : {int64_t{8}, int64_t{100}}) {
+      const std::vector<at::Tensor> params = net->parameters();
+      c10d::Reducer reducer(params, {{0, 1}}, group, {false, false}, c10d::kDefaultBucketBytesCap, false, true, {},
+                            c10d::kDefaultFirstBucketBytes, false, false, {first, 1000});
+      net->zero_grad();
+      reducer.prepare_for_forward();
+      reducer.prepare_for_backward({});
+      net(torch::ones({1, 3})).sum().backward();
+      EXPECT_TRUE(reducer.rebuild_buckets());
+      EXPECT_EQ(reducer.get_grad_buckets().size(), first == 8 ? 2u : 1u);
+    }
+    EXPECT_THROW(c10d::Reducer(net->parameters(), {{0, 1}}, group, {}, 1, false, true, {}, 1, false, false, {0}),
+                 c10::Error);
+  });
+}
+
 TEST(Libtorch, TrainsASequential) {
   c10d::testing::run_group(2, [](int rank, const c10d::testing::Group& group) {
     torch::nn::Sequential net(torch::nn::Linear(3, 4), torch::nn::ReLU(), torch::nn::Linear(4, 2));

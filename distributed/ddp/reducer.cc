@@ -36,12 +36,12 @@ Reducer::Reducer(std::vector<Tensor> params, std::vector<std::vector<size_t>> bu
                  c10::intrusive_ptr<ProcessGroup> process_group, std::vector<bool> expect_sparse_gradients,
                  int64_t bucket_bytes_cap, bool find_unused_parameters, bool gradient_as_bucket_view,
                  std::unordered_map<size_t, std::string> param_names, int64_t first_bucket_bytes_cap,
-                 bool skip_all_reduce_unused_params, bool use_python_reducer)
+                 bool skip_all_reduce_unused_params, bool use_python_reducer,
+                 std::vector<int64_t> bucket_bytes_cap_list, bool /*batched_grad_copy*/, bool /*lazy_bucket_allocation*/)
     : params_(std::move(params)),
       group_(std::move(process_group)),
       expect_sparse_(expect_sparse_gradients.empty() ? std::vector<bool>(params_.size()) : expect_sparse_gradients),
       bucket_bytes_cap_(bucket_bytes_cap),
-      first_bucket_bytes_cap_(first_bucket_bytes_cap),
       find_unused_parameters_(find_unused_parameters),
       gradient_as_bucket_view_(gradient_as_bucket_view),
       skip_unused_(skip_all_reduce_unused_params),
@@ -60,6 +60,11 @@ Reducer::Reducer(std::vector<Tensor> params, std::vector<std::vector<size_t>> bu
   TORCH_CHECK(bucket_bytes_cap > 0 && first_bucket_bytes_cap > 0,
               "Reducer: expected positive limits of buckets, but got ", first_bucket_bytes_cap, " and ",
               bucket_bytes_cap);
+  if (bucket_bytes_cap_list.empty()) bucket_bytes_cap_list = {first_bucket_bytes_cap, bucket_bytes_cap};
+  for (const int64_t limit : bucket_bytes_cap_list) {
+    TORCH_CHECK(limit > 0, "Reducer: expected positive limits of buckets, but bucket_bytes_cap_list has ", limit);
+    bucket_limits_.push_back(static_cast<size_t>(limit));
+  }
   for (size_t i = 0; i < params_.size(); ++i) {
     TORCH_CHECK(params_[i].defined() && params_[i].is_leaf() && params_[i].requires_grad(), "Reducer: ", name(i),
                 " is no leaf that requires a gradient");
@@ -648,9 +653,7 @@ bool Reducer::rebuild_buckets() {
     expect_sparse.push_back(expect_sparse_[i]);
     order.push_back(static_cast<int64_t>(i));
   }
-  const std::vector<size_t> limits{static_cast<size_t>(first_bucket_bytes_cap_),
-                                   static_cast<size_t>(bucket_bytes_cap_)};
-  const auto mine = std::get<0>(compute_bucket_assignment_by_size(params, limits, expect_sparse, order));
+  const auto mine = std::get<0>(compute_bucket_assignment_by_size(params, bucket_limits_, expect_sparse, order));
   // Rank 0's: the number of buckets, their sizes, the parameters.
   const auto n = static_cast<int64_t>(params_.size());
   std::vector<Tensor> message{at::zeros({1 + 2 * n}, at::kLong)};

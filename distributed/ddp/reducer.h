@@ -50,12 +50,16 @@ class Reducer {
   /// are for rebuild_buckets(). `find_unused_parameters`: parameters that the graph of the outputs does not reach count
   /// as ready. `gradient_as_bucket_view`: grad() becomes a part of its bucket, else the bucket is copied to it.
   /// `skip_all_reduce_unused_params`: a bucket that has no used parameter is not reduced; all ranks must then not use
-  /// the same parameters. `use_python_reducer` must be false.
+  /// the same parameters. `use_python_reducer` must be false. `bucket_bytes_cap_list`: the limits of all buckets in
+  /// their order, the last one also of those behind it, in place of the two above. `batched_grad_copy` and
+  /// `lazy_bucket_allocation` change nothing here: a bucket's gradients are copied as they come, if at all.
   explicit Reducer(std::vector<at::Tensor> params, std::vector<std::vector<size_t>> bucket_indices,
                    c10::intrusive_ptr<ProcessGroup> process_group, std::vector<bool> expect_sparse_gradients,
                    int64_t bucket_bytes_cap, bool find_unused_parameters, bool gradient_as_bucket_view,
                    std::unordered_map<size_t, std::string> param_names, int64_t first_bucket_bytes_cap,
-                   bool skip_all_reduce_unused_params = false, bool use_python_reducer = false);
+                   bool skip_all_reduce_unused_params = false, bool use_python_reducer = false,
+                   std::vector<int64_t> bucket_bytes_cap_list = {}, bool batched_grad_copy = false,
+                   bool lazy_bucket_allocation = false);
   ~Reducer() noexcept(false);
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
@@ -168,7 +172,8 @@ class Reducer {
   const std::vector<at::Tensor> params_;
   c10::intrusive_ptr<ProcessGroup> group_;
   const std::vector<bool> expect_sparse_;
-  const int64_t bucket_bytes_cap_, first_bucket_bytes_cap_;
+  const int64_t bucket_bytes_cap_;
+  std::vector<size_t> bucket_limits_;  // of the buckets when they are rebuilt
   const bool find_unused_parameters_, gradient_as_bucket_view_, skip_unused_;
   const std::unordered_map<size_t, std::string> names_;
   std::vector<torch::autograd::NodePtr> accumulators_;

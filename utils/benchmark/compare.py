@@ -25,8 +25,10 @@ HERE = os.path.join(ROOT, "utils/benchmark")
 
 # What every benchmark is compiled with, and what some are besides.
 FRAME = [os.path.join(HERE, f) for f in ("callgrind.cc", "compare.cc", "program.cc", "roofline.cc", "timer.cc")]
-SOURCES = {"gpt_benchmark": ["examples/gpt/model.cc"], "operators_benchmark": ["utils/benchmark/operator_rows.cc"]}
-BENCHMARKS = ["overhead_benchmark", "kernels_benchmark", "layers_benchmark", "gpt_benchmark", "operators_benchmark"]
+SOURCES = {"distributed_benchmark": ["examples/gpt/model.cc"], "gpt_benchmark": ["examples/gpt/model.cc"],
+           "operators_benchmark": ["utils/benchmark/operator_rows.cc"]}
+BENCHMARKS = ["overhead_benchmark", "kernels_benchmark", "layers_benchmark", "gpt_benchmark", "operators_benchmark",
+              "distributed_benchmark"]
 
 # Where the tables begin in docs/performance.md; nothing written by hand stands below.
 TABLES = "# Tables of `utils/benchmark/compare.py --write`"
@@ -37,7 +39,7 @@ def libtorch_flags(folder):
     if not folder:
         return ["-std=c++20", "-I/usr/include/torch/csrc/api/include", "-include", "utils/benchmark/libtorch_before_2.h",
                 "-ltorch", "-ltorch_cpu", "-lc10"]
-    return ["-std=c++20", "-I" + folder + "/include", "-I" + folder + "/include/torch/csrc/api/include",
+    return ["-std=c++20", "-DUSE_C10D_GLOO", "-I" + folder + "/include", "-I" + folder + "/include/torch/csrc/api/include",
             "-L" + folder + "/lib", "-Wl,-rpath," + folder + "/lib", "-Wl,--no-as-needed", "-ltorch_cpu", "-lc10"]
 
 
