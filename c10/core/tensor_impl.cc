@@ -219,7 +219,8 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   storage_offset_ = other.storage_offset_;
   dtype_ = other.dtype_;
   device_ = other.device_;
-  set_own_keys((own_keys() & kDerivativeKeys) | (other.own_keys() & kBackendKeys));
+  constexpr DispatchKeySet kKind = kBackendKeys | DispatchKeySet(DispatchKey::Wrapper);
+  set_own_keys((own_keys() & kDerivativeKeys) | (other.own_keys() & kKind));
   set_sizes_and_strides(other.sizes(), other.strides());
 }
 

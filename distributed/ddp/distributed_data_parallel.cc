@@ -8,8 +8,8 @@
 #include "aten/ops/creation/ops.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
+#include "distributed/ddp/state_dict_names.h"
 #include "nn/layers/embedding.h"
-#include "nn/module/state_dict.h"
 
 namespace torch::nn::parallel {
 namespace {
@@ -20,36 +20,6 @@ using torch::distributed::algorithms::JoinHook;
 using torch::distributed::algorithms::JoinOptions;
 
 constexpr size_t kBroadcastBytes = size_t{250} << 20;
-constexpr std::string_view kPrefix = "module.";
-
-// Names that begin with `from` begin with `to` then.
-template <class Dict>
-Dict renamed(const Dict& dict, const std::string& from, const std::string& to) {
-  Dict result;
-  for (const auto& item : dict) {
-    const bool fits = item.key().compare(0, from.size(), from) == 0;
-    result.insert(fits ? to + item.key().substr(from.size()) : item.key(), item.value());
-  }
-  return result;
-}
-StateDict renamed(const StateDict& state, const std::string& from, const std::string& to) {
-  StateDict result(renamed<OrderedDict<std::string, Tensor>>(state, from, to));
-  result.extra_state = renamed(state.extra_state, from, to);
-  // A module's name has no dot behind it.
-  const auto without_dot = [](const std::string& name) {
-    return name.empty() ? name : name.substr(0, name.size() - 1);
-  };
-  for (const auto& item : state.versions) {
-    std::string name = item.key();
-    if (name == without_dot(from)) {
-      name = without_dot(to);
-    } else if (name.compare(0, from.size(), from) == 0) {
-      name = to + name.substr(from.size());
-    }
-    if (!result.versions.contains(name)) result.versions.insert(name, item.value());
-  }
-  return result;
-}
 
 std::set<c10::TensorImpl*> sparse_weights(const Module& module) {
   std::set<c10::TensorImpl*> weights;
@@ -115,25 +85,7 @@ void DistributedDataParallelBase::wrap(const std::shared_ptr<Module>& module) {
   logger_->set_construction_data_and_log(module->name(), {}, -1, options_.broadcast_buffers(), false,
                                          options_.static_graph());
   if (options_.static_graph()) reducer_->set_static_graph();
-  name_states();
-}
-
-void DistributedDataParallelBase::name_states() {
-  const bool with_prefix = options_.state_dict_prefix();
-  if (!with_prefix) {
-    register_state_dict_post_hook([](Module&, StateDict& state, const std::string& prefix) {
-      state = renamed(state, prefix + std::string(kPrefix), prefix);
-    });
-  }
-  register_load_state_dict_pre_hook([](Module&, StateDict& state, const std::string& prefix, bool,
-                                       std::vector<std::string>&, std::vector<std::string>&,
-                                       std::vector<std::string>&) {
-    const std::string inner = prefix + std::string(kPrefix);
-    for (const auto& item : state) {
-      if (item.key().compare(0, inner.size(), inner) == 0) return;
-    }
-    state = renamed(state, prefix, inner);
-  });
+  name_states_as_wrapped(*this, options_.state_dict_prefix());
 }
 
 void DistributedDataParallelBase::sync_module_states(int source) {

@@ -106,7 +106,6 @@ class DistributedDataParallelBase : public Module, public torch::distributed::al
   class ShadowHook;
   void sync_buffers();
   bool is_another_syncing(bool mine);
-  void name_states();
 
   DistributedDataParallelOptions options_;
   std::shared_ptr<Module> wrapped_;

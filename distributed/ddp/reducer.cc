@@ -37,7 +37,8 @@ Reducer::Reducer(std::vector<Tensor> params, std::vector<std::vector<size_t>> bu
                  int64_t bucket_bytes_cap, bool find_unused_parameters, bool gradient_as_bucket_view,
                  std::unordered_map<size_t, std::string> param_names, int64_t first_bucket_bytes_cap,
                  bool skip_all_reduce_unused_params, bool use_python_reducer,
-                 std::vector<int64_t> bucket_bytes_cap_list, bool /*batched_grad_copy*/, bool /*lazy_bucket_allocation*/)
+                 std::vector<int64_t> bucket_bytes_cap_list, bool /*batched_grad_copy*/,
+                 bool /*lazy_bucket_allocation*/)
     : params_(std::move(params)),
       group_(std::move(process_group)),
       expect_sparse_(expect_sparse_gradients.empty() ? std::vector<bool>(params_.size()) : expect_sparse_gradients),

@@ -1,5 +1,5 @@
-// What every backend must do, of CPU tensors or of those of its bound device: each operation by reduction, dtype, count, layout and number of ranks
-// against a plain loop, and what happens when ranks disagree, come late, or are gone.
+// What every backend must do, of CPU tensors or of those of its bound device: each operation by reduction, dtype,
+// count, layout and number of ranks against a plain loop, and what happens when ranks disagree, come late, or are gone.
 #pragma once
 
 #include <functional>

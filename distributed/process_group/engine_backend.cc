@@ -392,8 +392,7 @@ void EngineBackend::warn_of_stall(const Question& question, const std::vector<st
              who_called(question.sequence, answers));
 }
 
-std::string EngineBackend::who_called(std::optional<uint64_t> sequence,
-                                      const std::vector<std::string>& answers) const {
+std::string EngineBackend::who_called(std::optional<uint64_t> sequence, const std::vector<std::string>& answers) const {
   std::vector<int> called, silent;
   std::string others;
   for (int rank = 0; rank < size_; ++rank) {
@@ -443,7 +442,7 @@ c10::intrusive_ptr<Work> EngineBackend::allreduce(std::vector<Tensor>& tensors, 
 }
 
 c10::intrusive_ptr<Work> EngineBackend::allreduce_coalesced(std::vector<Tensor>& tensors,
-                                                          const AllreduceCoalescedOptions& opts) {
+                                                            const AllreduceCoalescedOptions& opts) {
   const char* const op = "allreduce_coalesced";
   TORCH_CHECK(!tensors.empty(), op, ": expected one tensor or more");
   int64_t count = 0;
@@ -497,8 +496,8 @@ c10::intrusive_ptr<Work> EngineBackend::_allgather_base(Tensor& output, Tensor& 
                });
 }
 
-c10::intrusive_ptr<Work> EngineBackend::allgather(std::vector<std::vector<Tensor>>& outputs, std::vector<Tensor>& inputs,
-                                                const AllgatherOptions& opts) {
+c10::intrusive_ptr<Work> EngineBackend::allgather(std::vector<std::vector<Tensor>>& outputs,
+                                                  std::vector<Tensor>& inputs, const AllgatherOptions& opts) {
   const Tensor input = only("allgather", "inputs", inputs);
   TORCH_CHECK(outputs.size() == 1, "allgather: expected one list of outputs, but got ", outputs.size());
   TORCH_CHECK(outputs[0].size() == static_cast<size_t>(size_), "allgather: expected ", size_, " outputs, but got ",
@@ -516,7 +515,7 @@ c10::intrusive_ptr<Work> EngineBackend::allgather(std::vector<std::vector<Tensor
 }
 
 c10::intrusive_ptr<Work> EngineBackend::allgather_coalesced(std::vector<std::vector<Tensor>>& outputs,
-                                                          std::vector<Tensor>& inputs, const AllgatherOptions& opts) {
+                                                            std::vector<Tensor>& inputs, const AllgatherOptions& opts) {
   const char* const op = "allgather_coalesced";
   TORCH_CHECK(!inputs.empty(), op, ": expected one input or more");
   TORCH_CHECK(outputs.size() == static_cast<size_t>(size_), op, ": expected ", size_, " lists of outputs, but got ",
@@ -545,8 +544,8 @@ c10::intrusive_ptr<Work> EngineBackend::allgather_coalesced(std::vector<std::vec
 }
 
 c10::intrusive_ptr<Work> EngineBackend::allgather_into_tensor_coalesced(std::vector<Tensor>& outputs,
-                                                                      std::vector<Tensor>& inputs,
-                                                                      const AllgatherOptions& opts) {
+                                                                        std::vector<Tensor>& inputs,
+                                                                        const AllgatherOptions& opts) {
   const char* const op = "allgather_into_tensor_coalesced";
   TORCH_CHECK(!inputs.empty() && outputs.size() == inputs.size(), op, ": expected as many outputs as inputs, but got ",
               outputs.size(), " and ", inputs.size());
@@ -569,7 +568,7 @@ c10::intrusive_ptr<Work> EngineBackend::allgather_into_tensor_coalesced(std::vec
 }
 
 c10::intrusive_ptr<Work> EngineBackend::gather(std::vector<std::vector<Tensor>>& outputs, std::vector<Tensor>& inputs,
-                                             const GatherOptions& opts) {
+                                               const GatherOptions& opts) {
   const Tensor input = only("gather", "inputs", inputs);
   check_rank("gather", "rootRank", opts.rootRank, size_);
   std::vector<Tensor> parts;
@@ -595,7 +594,7 @@ c10::intrusive_ptr<Work> EngineBackend::gather(std::vector<std::vector<Tensor>>&
 }
 
 c10::intrusive_ptr<Work> EngineBackend::scatter(std::vector<Tensor>& outputs, std::vector<std::vector<Tensor>>& inputs,
-                                              const ScatterOptions& opts) {
+                                                const ScatterOptions& opts) {
   const Tensor output = only("scatter", "outputs", outputs);
   check_rank("scatter", "rootRank", opts.rootRank, size_);
   std::vector<Tensor> parts;
@@ -620,8 +619,8 @@ c10::intrusive_ptr<Work> EngineBackend::scatter(std::vector<Tensor>& outputs, st
 }
 
 c10::intrusive_ptr<Work> EngineBackend::reduce_scatter_parts(OpType type, const Tensor& output,
-                                                           const std::vector<Tensor>& inputs,
-                                                           const ReduceScatterOptions& opts) {
+                                                             const std::vector<Tensor>& inputs,
+                                                             const ReduceScatterOptions& opts) {
   return start(fingerprint_of(type, output, opts.reduceOp), opts.timeout, inputs, {output},
                [this, output, inputs, op = opts.reduceOp](const Engine::Call& call, Operation&) {
                  if (output.numel() == 0) return;
@@ -635,8 +634,8 @@ c10::intrusive_ptr<Work> EngineBackend::reduce_scatter_parts(OpType type, const 
 }
 
 c10::intrusive_ptr<Work> EngineBackend::reduce_scatter(std::vector<Tensor>& outputs,
-                                                     std::vector<std::vector<Tensor>>& inputs,
-                                                     const ReduceScatterOptions& opts) {
+                                                       std::vector<std::vector<Tensor>>& inputs,
+                                                       const ReduceScatterOptions& opts) {
   const Tensor output = only("reduce_scatter", "outputs", outputs);
   engine_->check_reduction("reduce_scatter", opts.reduceOp, output.scalar_type());
   TORCH_CHECK(inputs.size() == 1 && inputs[0].size() == static_cast<size_t>(size_),
@@ -647,7 +646,7 @@ c10::intrusive_ptr<Work> EngineBackend::reduce_scatter(std::vector<Tensor>& outp
 }
 
 c10::intrusive_ptr<Work> EngineBackend::_reduce_scatter_base(Tensor& output, Tensor& input,
-                                                           const ReduceScatterOptions& opts) {
+                                                             const ReduceScatterOptions& opts) {
   check_tensor("_reduce_scatter_base", "output", output);
   check_times("_reduce_scatter_base", "input", input, "output", output);
   engine_->check_reduction("_reduce_scatter_base", opts.reduceOp, output.scalar_type());
@@ -655,8 +654,8 @@ c10::intrusive_ptr<Work> EngineBackend::_reduce_scatter_base(Tensor& output, Ten
 }
 
 c10::intrusive_ptr<Work> EngineBackend::reduce_scatter_tensor_coalesced(std::vector<Tensor>& outputs,
-                                                                      std::vector<Tensor>& inputs,
-                                                                      const ReduceScatterOptions& opts) {
+                                                                        std::vector<Tensor>& inputs,
+                                                                        const ReduceScatterOptions& opts) {
   const char* const name = "reduce_scatter_tensor_coalesced";
   TORCH_CHECK(!outputs.empty() && outputs.size() == inputs.size(), name,
               ": expected as many outputs as inputs, but got ", outputs.size(), " and ", inputs.size());
@@ -684,9 +683,9 @@ c10::intrusive_ptr<Work> EngineBackend::reduce_scatter_tensor_coalesced(std::vec
 }
 
 c10::intrusive_ptr<Work> EngineBackend::alltoall_base(Tensor& output, Tensor& input,
-                                                    std::vector<int64_t>& output_split_sizes,
-                                                    std::vector<int64_t>& input_split_sizes,
-                                                    const AllToAllOptions& opts) {
+                                                      std::vector<int64_t>& output_split_sizes,
+                                                      std::vector<int64_t>& input_split_sizes,
+                                                      const AllToAllOptions& opts) {
   const char* const op = "alltoall_base";
   check_tensor(op, "output", output);
   check_tensor(op, "input", input);
@@ -712,7 +711,7 @@ c10::intrusive_ptr<Work> EngineBackend::alltoall_base(Tensor& output, Tensor& in
 }
 
 c10::intrusive_ptr<Work> EngineBackend::alltoall(std::vector<Tensor>& outputs, std::vector<Tensor>& inputs,
-                                               const AllToAllOptions& opts) {
+                                                 const AllToAllOptions& opts) {
   const auto size = static_cast<size_t>(size_);
   TORCH_CHECK(outputs.size() == size && inputs.size() == size, "alltoall: expected ", size_,
               " inputs and outputs, but got ", inputs.size(), " and ", outputs.size());
@@ -752,8 +751,8 @@ c10::intrusive_ptr<Work> EngineBackend::start_between(OpType type, const Tensor&
     (type == OpType::SEND ? inputs : outputs).push_back(tensor);
     const uint64_t record =
         recorder_->record(recorder_group_, type, messages_++, inputs, outputs, options_->timeout, peer);
-    operation = make_operation(Fingerprint{.operation = type}, options_->timeout, std::move(outputs), std::move(body),
-                               record);
+    operation =
+        make_operation(Fingerprint{.operation = type}, options_->timeout, std::move(outputs), std::move(body), record);
     operation->device = tensor.device();
     operation->peer = peer;
     operation->tag = tag;

@@ -110,7 +110,13 @@ DeviceMesh DeviceMesh::slice(const std::vector<std::string>& names) const {
   }
   std::vector<int64_t> ranks;
   for (const int64_t place : places) ranks.push_back(data_->ranks[static_cast<size_t>(place)]);
-  return DeviceMesh(data_->device_type, std::move(shape), std::move(ranks), data_->rank, std::move(groups), names);
+  DeviceMesh part(data_->device_type, std::move(shape), std::move(ranks), data_->rank, std::move(groups), names);
+  part.data_->root = root().data_;
+  return part;
+}
+
+DeviceMesh DeviceMesh::root() const {
+  return data_->root != nullptr ? DeviceMesh(data_->root) : *this;
 }
 
 std::string DeviceMesh::str() const {

@@ -53,6 +53,8 @@ class DeviceMesh {
   /// The part of the mesh along some of its dimensions on which this rank lies, with the same groups.
   DeviceMesh operator[](std::string_view name) const { return slice({std::string(name)}); }
   DeviceMesh slice(const std::vector<std::string>& names) const;
+  /// The mesh that this one is a part of; itself, where it was not cut out of another.
+  DeviceMesh root() const;
   /// "DeviceMesh((dp=2, tp=2), device: 'cpu', [0, 1, 2, 3])"
   std::string str() const;
 
@@ -70,9 +72,11 @@ class DeviceMesh {
     std::vector<Group> groups;
     std::vector<std::string> names;
     std::optional<std::vector<int64_t>> coordinate;
+    std::shared_ptr<Data> root;
     std::once_flag made_cache;
     std::shared_ptr<void> cache;
   };
+  explicit DeviceMesh(std::shared_ptr<Data> data) : data_(std::move(data)) {}
   size_t checked(int64_t dim) const;
   int64_t dim_of(std::string_view name) const;
   bool same_content(const DeviceMesh& other) const;

@@ -208,6 +208,9 @@ std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle&
     without.unsafeGetTensorImpl()->set_wrapped_number(t.unsafeGetTensorImpl()->is_wrapped_number());
     return without;
   });
+  for (IValue& value : meta) {
+    if (value.isDevice()) value = IValue(c10::Device(at::kMeta));
+  }
   try {
     op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), &meta);
   } catch (const c10::NotImplementedError&) {
@@ -524,6 +527,39 @@ void nll_loss_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stac
   if (mean) stack[0] = IValue(at::div(stack[0].toTensor(), stack[1].toTensor()));
 }
 
+// A step of an optimizer is done element by element: where all that belongs to a parameter is cut alike, each rank
+// steps its parts as one device would. False where it is not, or where the operator is no such step.
+bool step_parts(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
+  const std::string_view name = op.schema().name();
+  const bool is_step = name.substr(0, 12) == "aten::_fused" && op.schema().returns().empty();
+  if (!is_step || stack.empty() || !stack[0].isList()) return false;
+  const c10::ArrayRef<IValue> params = stack[0].toListRef();
+  for (const IValue& argument : stack) {
+    if (!argument.isList()) continue;
+    const c10::ArrayRef<IValue> list = argument.toListRef();
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (!list[i].isTensor() || !list[i].toTensor().defined()) continue;
+      const DTensorImpl* impl = detail::impl_of(list[i].toTensor());
+      const DTensorImpl* param = i < params.size() ? detail::impl_of(params[i].toTensor()) : nullptr;
+      if (impl == nullptr && list[i].toTensor().dim() == 0) continue;
+      if (impl == nullptr || param == nullptr) return false;
+      const std::vector<Placement>& placements = impl->spec()->placements();
+      const bool is_partial = std::any_of(placements.begin(), placements.end(),
+                                          [](const Placement& placement) { return placement.is_partial(); });
+      if (is_partial || placements != param->spec()->placements() || !(impl->spec()->mesh() == param->spec()->mesh()) ||
+          impl->local().sizes() != param->local().sizes()) {
+        return false;
+      }
+    }
+  }
+  at::transform_tensors(stack, [](const Tensor& t) {
+    const DTensorImpl* impl = t.defined() ? detail::impl_of(t) : nullptr;
+    return impl != nullptr ? impl->local() : t;
+  });
+  op.redispatchBoxed(keys, &stack);
+  return true;
+}
+
 // Of a table whose rows lie on several ranks each looks up what it has: the rows of the others are zero, and the result
 // a sum.
 void embedding_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
@@ -606,6 +642,7 @@ void DTensorImpl::handle(const OperatorHandle& op, DispatchKeySet keys, Stack* s
       return run_by_rule(op, keys, *stack, sharding->rule);
     // The function of all backends, which calls other operators.
     case Sharding::Kind::kComposed:
+      if (step_parts(op, keys, *stack)) return;
       return op.redispatchBoxed(DispatchKeySet(DispatchKey::XPU), stack);
     case Sharding::Kind::kRandom:
       return run_random(op, keys, *stack, inputs_of(op, *stack));

@@ -82,8 +82,8 @@ std::string TwoNetworks::make() {
 
 void TwoNetworks::enter_second() const {
   const int network = ::open(c10::str("/proc/", holder_, "/ns/net").c_str(), O_RDONLY | O_CLOEXEC);
-  TORCH_CHECK(network >= 0 && ::setns(network, CLONE_NEWNET) == 0, "TwoNetworks: the second network cannot be entered: ",
-              std::strerror(errno));
+  TORCH_CHECK(network >= 0 && ::setns(network, CLONE_NEWNET) == 0,
+              "TwoNetworks: the second network cannot be entered: ", std::strerror(errno));
   ::close(network);
 }
 

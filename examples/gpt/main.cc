@@ -39,7 +39,8 @@ ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while t
 ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");
 ABSL_FLAG(int64_t, ranks, 0, "processes that train together, which a launcher has started (0: as many as it says)");
-ABSL_FLAG(std::string, parallel, "ddp", "how they do: ddp, each with the whole model and a part of the batch");
+ABSL_FLAG(std::string, parallel, "ddp",
+          "how they do: ddp, each with the whole model and a part of the batch; or fsdp, each with a part of both");
 ABSL_FLAG(int64_t, checkpoint_every, 200, "steps between checkpoints");
 ABSL_FLAG(int64_t, validate_every, 0, "steps between validations (0: a tenth of --steps)");
 ABSL_FLAG(bool, resume, false, "go on from the checkpoint in --out");
@@ -98,8 +99,10 @@ void check_flags() {
   check_range("checkpoint_every", static_cast<double>(absl::GetFlag(FLAGS_checkpoint_every)), 1, 1e12);
   check_range("validate_every", static_cast<double>(absl::GetFlag(FLAGS_validate_every)), 0, 1e12);
   check_range("ranks", static_cast<double>(absl::GetFlag(FLAGS_ranks)), 0, 1e6);
-  if (absl::GetFlag(FLAGS_parallel) != "ddp") {
-    examples::fail(c10::str("--parallel=", absl::GetFlag(FLAGS_parallel), " is not ddp"));
+  try {
+    gpt::check_parallel(absl::GetFlag(FLAGS_parallel));
+  } catch (const c10::ValueError& e) {
+    examples::fail(e.msg());
   }
   check_range("length", static_cast<double>(absl::GetFlag(FLAGS_length)), 0, 1e9);
   check_range("temperature", absl::GetFlag(FLAGS_temperature), 0, 1000);
@@ -164,6 +167,11 @@ void write_sample(gpt::Gpt& model, uint64_t seed) {
   if (stop) std::printf("stopped\n");
 }
 
+int64_t validate_every(const gpt::RunSettings& settings) {
+  const int64_t every = absl::GetFlag(FLAGS_validate_every);
+  return every > 0 ? every : std::max<int64_t>(1, settings.steps / 10);
+}
+
 gpt::Execution execution_from_flags() {
   gpt::Execution execution{examples::device_from_flag(), absl::GetFlag(FLAGS_cuda_graph)};
   if (execution.cuda_graph && !(execution.device.is_cuda() && examples::CapturedStep::is_available())) {
@@ -220,7 +228,7 @@ int follow(gpt::Ranks& ranks, const gpt::Files& files, const examples::CommandLi
   gpt::Trainer trainer(settings, text, execution_from_flags(), &ranks);
   if (ranks.any(resume)) trainer.resume(files.checkpoint());
   catch_signals();
-  trainer.run(files, 1, 1, stop);
+  trainer.run(files, absl::GetFlag(FLAGS_checkpoint_every), validate_every(settings), stop);
   return 0;
 }
 
@@ -233,7 +241,7 @@ int run(const examples::CommandLine& line) {
   if (absl::GetFlag(FLAGS_threads) > 0) torch::set_num_threads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
   if (sample_only) return sample(files.checkpoint(), line);
 
-  const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks));
+  const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks), absl::GetFlag(FLAGS_parallel));
   const bool is_first = ranks == nullptr || ranks->rank() == 0;
   if (!is_first) return follow(*ranks, files, line, resume);
   examples::RunFolder folder;
@@ -261,12 +269,13 @@ int run(const examples::CommandLine& line) {
   if (resume) std::printf("resumed at step %lld\n", static_cast<long long>(trainer.step()));
   std::fflush(stdout);
 
-  const int64_t every = absl::GetFlag(FLAGS_validate_every);
-  if (!trainer.run(files, absl::GetFlag(FLAGS_checkpoint_every), every > 0 ? every : std::max<int64_t>(1, settings.steps / 10), stop)) {
+  if (!trainer.run(files, absl::GetFlag(FLAGS_checkpoint_every), validate_every(settings), stop)) {
     std::printf("stopped at step %lld and saved; --out=%s --resume goes on\n", static_cast<long long>(trainer.step()), files.folder.c_str());
     return 0;
   }
   std::printf("validation loss %.4f\n", trainer.last_validation_loss());
+  // The whole model is in the file alone.
+  if (ranks != nullptr && ranks->is_sharded()) return sample(files.checkpoint(), line);
   write_sample(trainer.model(), settings.seed);
   return 0;
 }

@@ -1,72 +1,62 @@
 #include "examples/gpt/ranks.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <string>
-#include <vector>
+#include <iterator>
 
 #include "distributed/ddp/distributed_data_parallel.h"
 #include "distributed/process_group/init.h"
+#include "examples/gpt/fully_sharded.h"
+#include "examples/gpt/process_ranks.h"
 
 namespace gpt {
 namespace {
 
-// What DistributedDataParallel calls: its forward() gives the loss.
-struct LossImpl : torch::nn::Module {
-  explicit LossImpl(const Gpt& gpt) : model(register_module("model", gpt)) {}
-  torch::Tensor forward(const torch::Tensor& tokens, const torch::Tensor& targets) {
-    return model->loss(tokens, targets);
-  }
-  Gpt model;
-};
-TORCH_MODULE(Loss);
-
-class DataParallel final : public Ranks {
+class DataParallel final : public ProcessRanks {
  public:
-  DataParallel() : group_(torch::distributed::get_default_group()) {}
-  ~DataParallel() override {
-    ddp_ = nullptr;
-    group_.reset();
-    try {
-      torch::distributed::destroy_process_group();
-    } catch (const std::exception&) {
-      // Whoever still waits is told by its own group.
-    }
-  }
-  DataParallel(const DataParallel&) = delete;
-  DataParallel& operator=(const DataParallel&) = delete;
-
-  int64_t rank() const override { return group_->getRank(); }
-  int64_t size() const override { return group_->getSize(); }
   void take(Gpt& model) override {
-    ddp_ = torch::nn::parallel::DistributedDataParallel<LossImpl>(Loss(model).ptr(), {group_});
+    ddp_ = torch::nn::parallel::DistributedDataParallel<LossImpl>(Loss(model).ptr(), {group()});
   }
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) override {
     return ddp_->forward(tokens, targets);
   }
-  double mean(double value) override { return sum(value) / static_cast<double>(size()); }
-  bool any(bool here) override { return sum(here ? 1 : 0) > 0; }
 
  private:
-  double sum(double value) {
-    std::vector<torch::Tensor> all{torch::full({1}, value, torch::kDouble)};
-    group_->allreduce(all)->wait();
-    return all[0].item<double>();
-  }
-
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
   torch::nn::parallel::DistributedDataParallel<LossImpl> ddp_{nullptr};
 };
 
+struct Kind {
+  const char* name;
+  std::unique_ptr<Ranks> (*make)();
+};
+constexpr Kind kKinds[] = {
+    {"ddp", []() -> std::unique_ptr<Ranks> { return std::make_unique<DataParallel>(); }},
+    {"fsdp", fully_sharded_ranks},
+};
+
+const Kind& kind_of(const std::string& parallel) {
+  const auto* const found =
+      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) { return kind.name == parallel; });
+  if (found != std::end(kKinds)) return *found;
+  std::string known;
+  for (const Kind& kind : kKinds) known += (known.empty() ? "" : " or ") + std::string(kind.name);
+  TORCH_CHECK_VALUE(false, "--parallel=", parallel, " is not ", known);
+}
+
 }  // namespace
 
-std::unique_ptr<Ranks> start_ranks(int64_t expected) {
+void check_parallel(const std::string& parallel) {
+  kind_of(parallel);
+}
+
+std::unique_ptr<Ranks> start_ranks(int64_t expected, const std::string& parallel) {
   const char* const text = std::getenv("WORLD_SIZE");
   const int64_t there = text == nullptr ? 1 : std::strtoll(text, nullptr, 10);
   TORCH_CHECK(expected == 0 || expected == there, "--ranks=", expected, ", but ", there,
               there == 1 ? " process was" : " processes were", " started: a launcher such as torchrun starts them");
   if (text == nullptr) return nullptr;
   torch::distributed::init_process_group("gloo");
-  return std::make_unique<DataParallel>();
+  return kind_of(parallel).make();
 }
 
 }  // namespace gpt

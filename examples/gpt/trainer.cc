@@ -168,6 +168,10 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
         torch::manual_seed(settings.seed);
         Gpt model(settings.model);
         model->to(execution.device);
+        if (ranks != nullptr) {
+          ranks->check(settings);
+          ranks->take(model);
+        }
         return model;
       }()),
       optimizer_(make_optimizer(model_, settings.optimizer)),
@@ -180,7 +184,6 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
   TORCH_CHECK_VALUE(ranks == nullptr || !execution.cuda_graph, "cuda_graph is for one process");
   tokens_ = torch::empty({settings.batch / parts, settings.model.context}, on_device);
   targets_ = torch::empty({settings.batch / parts, settings.model.context}, on_device);
-  if (ranks != nullptr) ranks->take(model_);
   if (!execution.cuda_graph) return;
   static_cast<torch::optim::AdamWOptions&>(optimizer_.defaults()).fused(true);
   for (auto& group : optimizer_.param_groups()) {
@@ -208,7 +211,11 @@ void Trainer::resume(const std::string& path) {
   checkpoint.model = model_.ptr().get();
   checkpoint.optimizer = &optimizer_;
   checkpoint.generator = at::detail::getDefaultCPUGenerator();
-  load_checkpoint(checkpoint, path);
+  if (ranks_ != nullptr) {
+    ranks_->load(checkpoint, path);
+  } else {
+    load_checkpoint(checkpoint, path);
+  }
   for (const auto& [name, value] : checkpoint.values) {
     if (name == "device_generator" && !execution_.device.is_cpu()) {
       torch::Generator generator = at::globalContext().defaultGenerator(execution_.device);
@@ -254,6 +261,7 @@ void Trainer::save(const Files& files) {
   checkpoint.values.emplace_back("validation_losses", join(validation_.losses));
   checkpoint.values.emplace_back("window_sum", exact(window_sum_));
   checkpoint.values.emplace_back("window_count", exact(window_count_));
+  if (ranks_ != nullptr) return ranks_->save(checkpoint, files.checkpoint());
   save_checkpoint(checkpoint, files.checkpoint());
 }
 
@@ -269,7 +277,8 @@ void Trainer::draw(const Files& files) const {
 torch::Tensor Trainer::loss(const torch::Tensor& tokens, const torch::Tensor& targets, bool trains) {
   torch::autocast region(execution_.device.type(), settings_.dtype == "fp16" ? torch::kHalf : torch::kBFloat16,
                          /*enabled=*/settings_.dtype != "float32");
-  return trains && ranks_ != nullptr ? ranks_->loss(tokens, targets) : model_->loss(tokens, targets);
+  const bool by_ranks = ranks_ != nullptr && (trains || ranks_->is_sharded());
+  return by_ranks ? ranks_->loss(tokens, targets) : model_->loss(tokens, targets);
 }
 
 // All of a step that a graph holds: nothing in it waits for the device.
@@ -337,17 +346,27 @@ double Trainer::last_validation_loss() const {
 // A signal may reach one process only, or each at another step.
 bool Trainer::is_stopped(const std::atomic<bool>& stop) { return ranks_ == nullptr ? stop.load() : ranks_->any(stop); }
 
-bool Trainer::follow(const std::atomic<bool>& stop) {
+bool Trainer::follow(const Files& files, int64_t checkpoint_every, int64_t validate_every,
+                     const std::atomic<bool>& stop) {
+  // Where rank 0 needs the others for what it writes, they do the same.
+  const bool helps = ranks_->is_sharded();
+  if (helps && step_ == 0) save(files);
   model_->train();
   while (step_ < settings_.steps && !is_stopped(stop)) {
     const double loss = train_step();
     TORCH_CHECK(loss == loss && loss < 1e30, "the loss is ", loss, " at step ", step_);
+    const bool is_last = step_ == settings_.steps;
+    if (helps && (is_last || step_ % validate_every == 0)) {
+      validation_loss(is_last ? kFinalValidationPieces : kValidationPieces);
+    }
+    if (helps && step_ % checkpoint_every == 0 && !is_last) save(files);
   }
+  if (helps) save(files);
   return step_ >= settings_.steps;
 }
 
 bool Trainer::run(const Files& files, int64_t checkpoint_every, int64_t validate_every, const std::atomic<bool>& stop) {
-  if (!is_first()) return follow(stop);
+  if (!is_first()) return follow(files, checkpoint_every, validate_every, stop);
   torch::utils::tensorboard::SummaryWriter events(files.folder, step_ > 0 ? step_ + 1 : -1);
   torch::utils::Progress progress(settings_.steps, stdout, step_, std::max<int64_t>(1, settings_.steps / 20));
   if (step_ == 0) save(files);

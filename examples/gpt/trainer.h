@@ -12,6 +12,7 @@
 #include "examples/common/captured_step.h"
 #include "examples/gpt/model.h"
 #include "examples/gpt/text.h"
+#include "utils/checkpoint/checkpoint.h"
 
 namespace gpt {
 
@@ -48,12 +49,22 @@ class Ranks {
   virtual ~Ranks() = default;
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;
-  // The model becomes rank 0's on all.
+  // The model becomes the same on all, before an optimizer is made for it: its parameters may become others.
   virtual void take(Gpt& model) = 0;
+  // Throws c10::ValueError for settings that cannot be trained with so.
+  virtual void check(const RunSettings& /*settings*/) const {}
   // Of this rank's part; backward() then gives the mean gradient of all.
   virtual torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) = 0;
   virtual double mean(double value) = 0;
   virtual bool any(bool here) = 0;
+  // Whether no rank has the whole model: losses and checkpoints then take all ranks.
+  virtual bool is_sharded() const { return false; }
+  virtual void save(const torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+    save_checkpoint(checkpoint, path);
+  }
+  virtual void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+    load_checkpoint(checkpoint, path);
+  }
 };
 
 struct Files {
@@ -92,7 +103,7 @@ class Trainer {
   double train_step();
   bool is_stopped(const std::atomic<bool>& stop);
   // The steps of a rank that writes nothing.
-  bool follow(const std::atomic<bool>& stop);
+  bool follow(const Files& files, int64_t checkpoint_every, int64_t validate_every, const std::atomic<bool>& stop);
   void record(double loss);
   void save(const Files& files);
   void draw(const Files& files) const;

@@ -99,6 +99,23 @@ TEST_F(GptRanks, TwoTrainAsOne) {
   EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
 }
 
+TEST_F(GptRanks, TwoWithAPartOfTheModelEachTrainAsOne) {
+  out_ = "one";
+  const Outcome one = run(command({"--steps=40"}), {folder_});
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  out_ = "whole";
+  std::vector<Outcome> ranks = run_ranks(2, {"--steps=40", "--parallel=fsdp", "--checkpoint_every=15"});
+  for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
+  // What was saved is the whole model: one process goes on with it, and so do ranks with the whole model each.
+  ranks = run_ranks(2, {"--steps=45", "--resume", "--parallel=fsdp"});
+  for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_THAT(ranks[0].out, HasSubstr("resumed at step 40"));
+  const Outcome alone = run(command({"--steps=50", "--resume"}), {folder_});
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_THAT(alone.out, HasSubstr("resumed at step 45"));
+}
+
 TEST_F(GptRanks, AKilledRankEndsTheOther) {
   const std::vector<Outcome> ranks = run_ranks(2, {"--steps=10000000"}, {.signal = SIGKILL, .after_ms = 1500});
   EXPECT_EQ(ranks[1].signal, SIGKILL);
@@ -117,7 +134,7 @@ TEST_F(GptRanks, OptionsThatMakeNoSense) {
   const Outcome alone = run(command({"--ranks=2"}), {folder_});
   EXPECT_EQ(alone.exit_code, 1);
   EXPECT_EQ(alone.err, "gpt: --ranks=2, but 1 process was started: a launcher such as torchrun starts them\n");
-  EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err, HasSubstr("--parallel=other is not ddp"));
+  EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err, HasSubstr("--parallel=other is not ddp or fsdp"));
   for (const Outcome& o : run_ranks(3, {})) {
     EXPECT_EQ(o.exit_code, 1);
     EXPECT_THAT(o.err, HasSubstr("batch=4 is no multiple of the 3 ranks"));

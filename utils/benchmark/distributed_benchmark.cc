@@ -126,9 +126,9 @@ std::function<void()> training_step(const Group& group) {
   const auto reducer = std::make_shared<c10d::Reducer>(
       params, std::move(buckets), group, std::vector<bool>(params.size(), false), int64_t{25} << 20, false, true,
       std::unordered_map<size_t, std::string>(), int64_t{1} << 20, false, false, std::vector<int64_t>());
-  const auto optimizer =
-      std::make_shared<torch::optim::AdamW>(gpt::make_optimizer(model, gpt::OptimizerSettings()));
-  const auto tokens = torch::randint(256, {4, 128}, torch::kLong), targets = torch::randint(256, {4, 128}, torch::kLong);
+  const auto optimizer = std::make_shared<torch::optim::AdamW>(gpt::make_optimizer(model, gpt::OptimizerSettings()));
+  const auto tokens = torch::randint(256, {4, 128}, torch::kLong),
+             targets = torch::randint(256, {4, 128}, torch::kLong);
   return [=]() mutable {
     optimizer->zero_grad();
     reducer->prepare_for_forward();
@@ -146,9 +146,10 @@ void add_rows(bench::Program& p, Ranks& ranks) {
     const char* size;
     int64_t bytes;
     int times;
-  } kSizes[] = {{"4 B", 4, 200},           {"64 B", 64, 200},        {"1 KiB", 1 << 10, 200},  {"4 KiB", 4 << 10, 200},
-                {"16 KiB", 16 << 10, 200}, {"64 KiB", 64 << 10, 100}, {"256 KiB", 256 << 10, 50}, {"1 MiB", 1 << 20, 20},
-                {"4 MiB", 4 << 20, 10},    {"16 MiB", 16 << 20, 3},  {"64 MiB", 64 << 20, 1}};
+  } kSizes[] = {
+      {"4 B", 4, 200},           {"64 B", 64, 200},         {"1 KiB", 1 << 10, 200},    {"4 KiB", 4 << 10, 200},
+      {"16 KiB", 16 << 10, 200}, {"64 KiB", 64 << 10, 100}, {"256 KiB", 256 << 10, 50}, {"1 MiB", 1 << 20, 20},
+      {"4 MiB", 4 << 20, 10},    {"16 MiB", 16 << 20, 3},   {"64 MiB", 64 << 20, 1}};
   for (const auto& s : kSizes) add_all_reduce(p, ranks, s.size, s.bytes, s.times);
   p.section("a data-parallel training step, one thread a process");
   add_row(p, ranks, "ddp_step", training_step);

@@ -134,7 +134,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, GlooOfProcesses, ::testing::Values(2, 3, 4, 7));
 TEST_P(GlooOfProcesses, OfOneNetwork) {
   const int size = GetParam();
   run_group(
-      size, [](int) { return "127.0.0.1"; }, [](int) {}, [=](RankOfProcess& self, int) { expect_conformance(self, size); });
+      size, [](int) { return "127.0.0.1"; }, [](int) {},
+      [=](RankOfProcess& self, int) { expect_conformance(self, size); });
 }
 
 // Every other rank is in the second network. In a process of its own: what enters a network stays there.
@@ -175,39 +176,39 @@ TEST_P(GlooOfProcesses, OfTwoNetworks) {
 
 // A wire that is cut for less than the timeout is waited for; for longer, every rank says whom it has lost.
 TEST(GlooOfTwoNetworks, ACutWire) {
-  over_two_networks([](const TwoNetworks& networks, const AddressOf& address_of,
-                       const std::function<void(int)>& enter) {
-    for (const bool for_long : {false, true}) {
-      run_group(
-          2, address_of, enter,
-          [=](RankOfProcess& self, int rank) {
-            const auto group = self.group(2)(rank, milliseconds(2000));
-            const auto begin = std::chrono::steady_clock::now();
-            std::string error;
-            try {
-              for (int step = 0; step < 150; ++step) {
-                Tensors t{at::full({1000}, 1.0f)};
-                group->allreduce(t)->wait();
-                std::this_thread::sleep_for(milliseconds(10));
-              }
-            } catch (const c10::DistBackendError& e) {
-              error = e.msg();
-            }
-            if (!for_long) {
-              EXPECT_EQ(error, "");
-            } else {
-              EXPECT_NE(error.find(c10::str("timed out waiting for rank ", 1 - rank)), std::string::npos) << error;
-              EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(6000));
-            }
-          },
-          [&](const std::vector<pid_t>&) {
-            std::this_thread::sleep_for(milliseconds(700));
-            networks.set_wire(false);
-            std::this_thread::sleep_for(milliseconds(for_long ? 5000 : 300));
-            networks.set_wire(true);
-          });
-    }
-  });
+  over_two_networks(
+      [](const TwoNetworks& networks, const AddressOf& address_of, const std::function<void(int)>& enter) {
+        for (const bool for_long : {false, true}) {
+          run_group(
+              2, address_of, enter,
+              [=](RankOfProcess& self, int rank) {
+                const auto group = self.group(2)(rank, milliseconds(2000));
+                const auto begin = std::chrono::steady_clock::now();
+                std::string error;
+                try {
+                  for (int step = 0; step < 150; ++step) {
+                    Tensors t{at::full({1000}, 1.0f)};
+                    group->allreduce(t)->wait();
+                    std::this_thread::sleep_for(milliseconds(10));
+                  }
+                } catch (const c10::DistBackendError& e) {
+                  error = e.msg();
+                }
+                if (!for_long) {
+                  EXPECT_EQ(error, "");
+                } else {
+                  EXPECT_NE(error.find(c10::str("timed out waiting for rank ", 1 - rank)), std::string::npos) << error;
+                  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(6000));
+                }
+              },
+              [&](const std::vector<pid_t>&) {
+                std::this_thread::sleep_for(milliseconds(700));
+                networks.set_wire(false);
+                std::this_thread::sleep_for(milliseconds(for_long ? 5000 : 300));
+                networks.set_wire(true);
+              });
+        }
+      });
 }
 
 }  // namespace

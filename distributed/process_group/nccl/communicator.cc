@@ -72,7 +72,8 @@ NcclCommunicator::NcclCommunicator(NcclCommunicator& of, int color, int key, ncc
 NcclCommunicator::~NcclCommunicator() {
   try {
     if (comm_ != nullptr)
-      call("ncclCommFinalize", [](ncclComm_t comm) { return ncclCommFinalize(comm); }, Clock::now() + kFarewell);
+      call(
+          "ncclCommFinalize", [](ncclComm_t comm) { return ncclCommFinalize(comm); }, Clock::now() + kFarewell);
   } catch (const c10::Error& e) {
     abort(e.msg());
   }

@@ -13,8 +13,8 @@
 
 namespace c10d {
 
-/// Of one rank on one device. NCCL is asked what goes on, until a deadline, so that abort() ends every call from another
-/// thread. Functions throw DistBackendError, with NCCL's own words.
+/// Of one rank on one device. NCCL is asked what goes on, until a deadline, so that abort() ends every call from
+/// another thread. Functions throw DistBackendError, with NCCL's own words.
 class NcclCommunicator {
  public:
   using Deadline = std::chrono::steady_clock::time_point;

@@ -180,20 +180,19 @@ void NcclEngine::begin_group() {
 
 void NcclEngine::end_group(const Call& call) {
   in_group_ = false;
-  communicator().call("ncclGroupEnd", [](ncclComm_t) { return ncclGroupEnd(); }, call.deadline);
+  communicator().call(
+      "ncclGroupEnd", [](ncclComm_t) { return ncclGroupEnd(); }, call.deadline);
 }
 
 // --- operations ---
 
 void NcclEngine::send(const Call& call, const void* data, size_t bytes, int to) {
-  call_message("ncclSend", to, call, [&](ncclComm_t comm, int place) {
-    return ncclSend(data, bytes, ncclInt8, place, comm, stream());
-  });
+  call_message("ncclSend", to, call,
+               [&](ncclComm_t comm, int place) { return ncclSend(data, bytes, ncclInt8, place, comm, stream()); });
 }
 void NcclEngine::receive(const Call& call, void* data, size_t bytes, int from) {
-  call_message("ncclRecv", from, call, [&](ncclComm_t comm, int place) {
-    return ncclRecv(data, bytes, ncclInt8, place, comm, stream());
-  });
+  call_message("ncclRecv", from, call,
+               [&](ncclComm_t comm, int place) { return ncclRecv(data, bytes, ncclInt8, place, comm, stream()); });
 }
 int NcclEngine::receive_any(const Call&, void*, size_t) {
   TORCH_CHECK_NOT_IMPLEMENTED(false, "recvAnysource: NCCL receives from ranks that are named only");
@@ -213,9 +212,8 @@ void NcclEngine::barrier(const Call& call) {
 }
 
 void NcclEngine::broadcast(const Call& call, void* data, size_t bytes, int root) {
-  call_one("ncclBroadcast", communicator(), call, [&](ncclComm_t comm) {
-    return ncclBroadcast(data, data, bytes, ncclInt8, root, comm, stream());
-  });
+  call_one("ncclBroadcast", communicator(), call,
+           [&](ncclComm_t comm) { return ncclBroadcast(data, data, bytes, ncclInt8, root, comm, stream()); });
 }
 
 void NcclEngine::all_reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op) {
@@ -243,8 +241,7 @@ void NcclEngine::gather(const Call& call, const void* in, size_t bytes, void* ou
   call_group("ncclRecv", call, [&](ncclComm_t comm, const auto& one) {
     one(ncclSend(in, bytes, ncclInt8, root, comm, stream()));
     for (int from = 0; out != nullptr && from < size(); ++from) {
-      one(ncclRecv(static_cast<char*>(out) + static_cast<size_t>(from) * bytes, bytes, ncclInt8, from, comm,
-                   stream()));
+      one(ncclRecv(static_cast<char*>(out) + static_cast<size_t>(from) * bytes, bytes, ncclInt8, from, comm, stream()));
     }
   });
 }

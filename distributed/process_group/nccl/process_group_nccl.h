@@ -36,7 +36,8 @@ class NcclEngine;
 /// they may be let go at once. A thread looks after what runs: an operation that is not done within its timeout, or an
 /// error of NCCL's, ends the communicators of all ranks, and says which ranks have not called it. Communicators are
 /// made by the first operation of all ranks, or what is coalesced, on a device, those of two ranks by their first
-/// message; within a graph that is captured there must be one already. Messages of two ranks arrive in their order, whatever their tags.
+/// message; within a graph that is captured there must be one already. Messages of two ranks arrive in their order,
+/// whatever their tags.
 ///
 /// NCCL does not see that ranks call different operations: such a group ends by its timeout, or says it at once with
 /// TORCH_DISTRIBUTED_DEBUG=DETAIL.

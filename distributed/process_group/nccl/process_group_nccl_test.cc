@@ -246,8 +246,9 @@ TEST(ProcessGroupNccl, ArgumentsAreChecked) {
   for_ranks(2, [] {
     expect_none(run_group(2, [](int rank, const GroupPtr& group) {
       Tensors on_host{at::zeros({2})};
-      EXPECT_NE(c10::testing::message_of([&] { group->allreduce(on_host); })
-                    .find("allreduce: tensors must be on a cuda device, but it is on cpu"),
+      EXPECT_NE(c10::testing::message_of([&] {
+                  group->allreduce(on_host);
+                }).find("allreduce: tensors must be on a cuda device, but it is on cpu"),
                 std::string::npos);
       Tensors bytes{at::zeros({2}, at::TensorOptions().device(device_of(rank)).dtype(at::kByte))};
       EXPECT_THROW(group->allreduce(bytes, {.reduceOp = ReduceOp::BXOR}), c10::ValueError);

@@ -1,8 +1,9 @@
 // Data-parallel training by NCCL's process group is that of the CPU's.
 #include <gtest/gtest.h>
-#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #include <torch/torch.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include <mutex>
 #include <vector>
 
 #include "c10/cuda/guard.h"
@@ -21,6 +22,8 @@ using torch::Tensor;
 constexpr int kRanks = 2, kSteps = 5;
 
 torch::nn::Sequential make_net() {
+  static std::mutex one_at_a_time;  // the generator is the process's
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
   torch::manual_seed(3);
   torch::nn::Sequential net(torch::nn::Linear(4, 8), torch::nn::Tanh(), torch::nn::Linear(8, 2));
   net->to(torch::kDouble);

@@ -386,8 +386,8 @@ ncclResult_t submit(std::vector<Pending> pending) {
     });
     const char* const name = piece->parts.size() == 1 ? name_of(piece->parts[0].kind) : "ncclGroup";
     if (cuda_standin::enqueue_together(
-            stream, name, [piece] { return piece->ready(); }, [piece] { piece->run(); },
-            bytes_of(piece->parts)) != cudaSuccess) {
+            stream, name, [piece] { return piece->ready(); }, [piece] { piece->run(); }, bytes_of(piece->parts)) !=
+        cudaSuccess) {
       return ncclUnhandledCudaError;
     }
   }

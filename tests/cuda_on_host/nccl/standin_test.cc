@@ -42,8 +42,7 @@ void run(int size, const std::function<void(Rank&)>& body, bool blocking = true)
       ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&rank.out), 1000), cudaSuccess);
       std::vector<float> values;
       for (size_t i = 0; i < 3 * kCount; ++i) values.push_back(static_cast<float>(10 * r) + static_cast<float>(i));
-      ASSERT_EQ(cudaMemcpy(rank.in, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
-                cudaSuccess);
+      ASSERT_EQ(cudaMemcpy(rank.in, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.blocking = blocking ? 1 : 0;
       const ncclResult_t made = ncclCommInitRankConfig(&rank.comm, size, id, r, &config);
