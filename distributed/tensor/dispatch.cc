@@ -38,6 +38,7 @@ struct Decision {
   std::vector<SpecPtr> outputs;  // empty: whole, of the sizes that come out
   std::vector<int64_t> offsets;  // of outputs that are views, from the argument's first element
   std::optional<size_t> sizes_argument;
+  std::vector<std::pair<size_t, IValue>> arguments;  // that have other values for the parts
 };
 
 // What a decision depends on. The specs are alive as long as whoever holds the key.
@@ -233,13 +234,12 @@ bool has_empty_part(const Spec& spec, size_t mesh_dim, const Placement& placemen
 
 // Where a rule lets a dimension be cut anywhere, also in the way of a StridedShard that an input has.
 void add_strided(const ShardedCall& call, int64_t mesh_dim, std::vector<Strategy>& strategies) {
-  if (!call.any_parts) return;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Placement& present = call.inputs[i].spec->placements()[static_cast<size_t>(mesh_dim)];
     if (!present.is_strided_shard()) continue;
     const size_t count = strategies.size();
     for (size_t s = 0; s < count; ++s) {
-      if (!strategies[s].inputs[i].is_shard(present.dim())) continue;
+      if (!strategies[s].any_parts || !strategies[s].inputs[i].is_shard(present.dim())) continue;
       Strategy strided = strategies[s];
       for (auto* list : {&strided.inputs, &strided.outputs}) {
         for (Placement& placement : *list) {
@@ -316,6 +316,7 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
           c10::make_intrusive<Spec>(mesh, std::move(placements), spec.sizes(), spec.strides(), spec.dtype());
     }
     for (size_t k = 0; k < results.size(); ++k) results[k][m] = best->outputs[k];
+    if (best->argument) decision.arguments.push_back(*best->argument);
   }
   for (size_t k = 0; k < results.size(); ++k) {
     decision.outputs.push_back(c10::make_intrusive<Spec>(mesh, std::move(results[k]), call.outputs[k].sizes,
@@ -406,6 +407,7 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const Inpu
     }
     stack[*decision.sizes_argument] = IValue(sizes);
   }
+  for (const auto& [argument, value] : decision.arguments) stack[argument] = value;
   op.redispatchBoxed(keys, &stack);
   for (size_t i = 0; i < inputs.all.size(); ++i) {
     if (!schema.arguments()[inputs.all[i].argument].is_write()) continue;

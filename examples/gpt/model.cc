@@ -55,18 +55,18 @@ BlockImpl::BlockImpl(const ModelOptions& options)
 
 torch::Tensor BlockImpl::attend(const torch::Tensor& x) {
   const int64_t batch = x.size(0), time = x.size(1), width = x.size(2);
-  std::vector<torch::Tensor> parts = qkv_->forward(x).chunk(3, -1);
+  std::vector<torch::Tensor> parts = qkv_(x).chunk(3, -1);
   for (torch::Tensor& part : parts) part = part.view({batch, time, heads_, width / heads_}).transpose(1, 2);
   torch::Tensor y = at::scaled_dot_product_attention(parts[0], parts[1], parts[2], /*attn_mask=*/{},
                                                      is_training() ? dropout_ : 0.0, /*is_causal=*/true);
   y = y.transpose(1, 2).reshape({batch, time, width});
-  return attention_dropout_->forward(attention_out_->forward(y));
+  return attention_dropout_(attention_out_(y));
 }
 
 torch::Tensor BlockImpl::forward(const torch::Tensor& x) {
-  torch::Tensor y = x + attend(attention_norm_->forward(x));
-  torch::Tensor hidden = torch::gelu(expand_->forward(mlp_norm_->forward(y)));
-  return y + mlp_dropout_->forward(contract_->forward(hidden));
+  torch::Tensor y = x + attend(attention_norm_(x));
+  torch::Tensor hidden = torch::gelu(expand_(mlp_norm_(y)));
+  return y + mlp_dropout_(contract_(hidden));
 }
 
 GptImpl::GptImpl(const ModelOptions& options)
@@ -91,9 +91,9 @@ torch::Tensor GptImpl::forward(const torch::Tensor& tokens) {
   TORCH_CHECK(time <= options_.context, "Gpt: a sequence of ", time, " tokens is longer than the context of ",
               options_.context);
   torch::Tensor positions = torch::arange(time, tokens.options());
-  torch::Tensor x = dropout_->forward(token_embedding_->forward(tokens) + position_embedding_->forward(positions));
+  torch::Tensor x = dropout_(token_embedding_(tokens) + position_embedding_(positions));
   for (const auto& block : *blocks_) x = block->as<Block>()->forward(x);
-  return head_->forward(final_norm_->forward(x));
+  return head_(final_norm_(x));
 }
 
 torch::Tensor GptImpl::loss(const torch::Tensor& tokens, const torch::Tensor& targets) {

@@ -193,7 +193,10 @@ nn::Module& parallelize_module(nn::ModuleRef module, const DeviceMesh& mesh, con
   return parallelize_module(module, mesh, ParallelizePlan{{"", style}}, src_data_rank);
 }
 
-ColwiseParallel::ColwiseParallel(LinearStyleOptions options) : options_(std::move(options)) {}
+ColwiseParallel::ColwiseParallel(LinearStyleOptions options, int64_t fused)
+    : options_(std::move(options)), fused_(fused) {
+  TORCH_CHECK_VALUE(fused > 0, "ColwiseParallel: fused is ", fused, ", but there is a layer at least");
+}
 
 void ColwiseParallel::check(const nn::Module& module) const {
   check_linear_or_embedding("ColwiseParallel", module);
@@ -201,10 +204,13 @@ void ColwiseParallel::check(const nn::Module& module) const {
 
 void ColwiseParallel::apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const {
   check(module);
-  const Placement cut = Shard(is_linear(module) ? 0 : 1), layout = options_.input_layouts.value_or(Replicate());
+  const auto cut_at = [&](int64_t dim) {
+    return fused_ == 1 ? static_cast<Placement>(Shard(dim)) : static_cast<Placement>(StridedShard(dim, fused_));
+  };
+  const Placement cut = cut_at(is_linear(module) ? 0 : 1), layout = options_.input_layouts.value_or(Replicate());
   distribute_all(module, mesh, src_data_rank, cut, cut);
   convert_input(module, [=](const Tensor& input) { return placed(input, mesh, layout, Replicate()); });
-  convert_output(module, mesh, options_.output_layouts.value_or(Shard(-1)), options_.use_local_output);
+  convert_output(module, mesh, options_.output_layouts.value_or(cut_at(-1)), options_.use_local_output);
 }
 
 RowwiseParallel::RowwiseParallel(LinearStyleOptions options) : options_(std::move(options)) {}

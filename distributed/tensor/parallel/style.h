@@ -69,19 +69,21 @@ struct LinearStyleOptions {
 };
 
 /// A Linear whose rows of weight and bias, or an Embedding whose columns, are cut among the ranks: each gives some of
-/// the features. By default the argument is Replicate() and the result Shard(-1).
+/// the features. By default the argument is Replicate() and the result Shard(-1). Where `fused` layers lie side by side
+/// in one (3 for queries, keys and values), each of them is cut, and the result is StridedShard(-1, fused) by default.
 ///
 ///   y[..., i] = x weight[i]^T + bias[i]   for the features i of this rank; nothing is sent
 ///
-/// check() throws NotImplementedError for other modules.
+/// check() throws NotImplementedError for other modules, the constructor ValueError for a `fused` that is not positive.
 class ColwiseParallel : public ParallelStyle {
  public:
-  explicit ColwiseParallel(LinearStyleOptions options = {});
+  explicit ColwiseParallel(LinearStyleOptions options = {}, int64_t fused = 1);
   void check(const nn::Module& module) const override;
   void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const override;
 
  private:
   LinearStyleOptions options_;
+  int64_t fused_;
 };
 
 /// A Linear whose columns of the weight, or an Embedding whose rows, are cut among the ranks: each has some of the

@@ -96,6 +96,44 @@ TEST(ParallelStyle, FeedForwardByColumnsAndRows) {
   }
 }
 
+// Queries, keys and values of one layer.
+struct FusedImpl : nn::Module {
+  FusedImpl() {
+    qkv = register_module("qkv", nn::Linear(8, 24));
+    out = register_module("out", nn::Linear(8, 8));
+  }
+  // With heads that are counted, and with as many as there are.
+  Tensor forward(const Tensor& x, int64_t heads) {
+    std::vector<Tensor> parts = qkv(x).chunk(3, -1);
+    for (Tensor& part : parts) part = part.view({2, 6, heads, 2}).transpose(1, 2);
+    const Tensor y = at::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0, true);
+    return out(y.transpose(1, 2).reshape({2, 6, heads * 2}));
+  }
+  nn::Linear qkv{nullptr}, out{nullptr};
+};
+TORCH_MODULE(Fused);
+
+TEST(ParallelStyle, LayersSideBySide) {
+  const Tensor x = sample({2, 6, 8}, 50), weights = sample({2, 6, 8}, 90);
+  Fused plain = filled(Fused());
+  const Tensor expected = plain(x, 4);
+  at::sum(expected * weights).backward();
+  for (const bool local : {false, true}) {
+    testing::run_mesh({2}, [&](const DeviceMesh& mesh) {
+      Fused fused = filled(Fused());
+      parallelize_module(fused, mesh,
+                         {{"qkv", ColwiseParallel({.use_local_output = local}, 3)}, {"out", RowwiseParallel()}});
+      const CommDebugMode counted;
+      const Tensor y = fused(x, local ? 2 : 4);
+      expect_near(y, expected, "result");
+      at::sum(y * weights).backward();
+      EXPECT_EQ(counted.get_total_counts(), 1);
+      expect_same_gradients(*fused, *plain);
+    });
+  }
+  EXPECT_THROW(ColwiseParallel({}, 0), c10::ValueError);
+}
+
 struct TablesImpl : nn::Module {
   TablesImpl() {
     rows = register_module("rows", nn::Embedding(7, 4));
