@@ -398,6 +398,21 @@ TEST(DTensor, PiecesThatAreCutEach) {
   }
 }
 
+// Gradients of parts along other dimensions stay sharded.
+TEST(DTensor, GradientsOfPartsStayWhereTheyAre) {
+  testing::run_mesh({2}, [](const DeviceMesh& mesh) {
+    const Tensor t = sample({6, 4}), weights = sample({6}, 9);
+    Tensor plain = t.clone().requires_grad_();
+    at::sum(at::mul(at::mul(at::select(plain, 1, -1), at::slice(plain, 1, 1, 3).sum(1)), weights)).backward();
+    const Tensor x = leaf(t, mesh, {Shard(0)}), w = distribute_tensor(weights, mesh, {Shard(0)});
+    const CommDebugMode counted;
+    at::sum(at::mul(at::mul(at::select(x, 1, -1), at::slice(x, 1, 1, 3).sum(1)), w)).backward();
+    EXPECT_EQ(counted.get_total_counts(), 0);
+    EXPECT_EQ(DTensor(x.grad()).placements()[0], Shard(0));
+    expect_near(DTensor(x.grad()).full_tensor(), plain.grad(), "gradient");
+  });
+}
+
 TEST(DTensor, NeedsFewCollectives) {
   testing::run_mesh({2}, [](const DeviceMesh& mesh) {
     // A feed-forward layer cut by columns and rows: one sum.
