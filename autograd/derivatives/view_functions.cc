@@ -48,8 +48,8 @@ Tensor permute_grad(const Tensor& grad, IntArrayRef dims) {
 }
 
 namespace {
-// Parts of sparse tensors share no memory with them, and a distributed tensor of zeros, to be written to, would be all there on
-// each rank.
+// Parts of sparse tensors share no memory with them, and a distributed tensor of zeros, to be written to, would be all
+// there on each rank.
 bool is_padded(const Tensor& grad) {
   return grad.layout() != kStrided || grad.key_set().has(c10::DispatchKey::Wrapper);
 }
