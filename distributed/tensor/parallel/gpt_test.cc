@@ -64,6 +64,32 @@ void compare(const Trained& parallel, const Trained& one) {
   }
 }
 
+// Attention over DTensors draws for all heads what one process draws.
+const LinearStyleOptions kDistributed{.use_local_output = false};
+
+ParallelizePlan tensor_plan() {
+  return {{"token_embedding", RowwiseParallel()},        {"blocks.*.qkv", ColwiseParallel(kDistributed, 3)},
+          {"blocks.*.attention_out", RowwiseParallel()}, {"blocks.*.expand", ColwiseParallel()},
+          {"blocks.*.contract", RowwiseParallel()},      {"head", ColwiseParallel(kDistributed)}};
+}
+
+// What is between these layers is computed for a part of the sequence, with its part of the dropout of all of it.
+ParallelizePlan sequence_plan() {
+  const Placement sequence = Shard(1);
+  const SequenceParallel local(1, /*use_local_output=*/true);
+  return {{"token_embedding", RowwiseParallel({.output_layouts = sequence})},
+          {"position_embedding", RowwiseParallel({.output_layouts = Shard(0)})},
+          {"dropout", local},
+          {"blocks.*.*_norm", SequenceParallel()},
+          {"blocks.*.qkv", ColwiseParallel(kDistributed, 3)},
+          {"blocks.*.attention_out", RowwiseParallel({.output_layouts = sequence})},
+          {"blocks.*.expand", ColwiseParallel()},
+          {"blocks.*.contract", RowwiseParallel({.output_layouts = sequence})},
+          {"blocks.*.*_dropout", local},
+          {"final_norm", SequenceParallel()},
+          {"head", ColwiseParallel(kDistributed)}};
+}
+
 TEST(GptOfTwoProcesses, IsThatOfOneWithTheSameDropout) {
   const std::string folder = c10::testing::fresh_folder();
   const auto ended = c10d::testing::run_processes(2, [&](int rank) {
@@ -75,18 +101,9 @@ TEST(GptOfTwoProcesses, IsThatOfOneWithTheSameDropout) {
     {
       const DeviceMesh mesh = DeviceMesh::from_group(c10d::get_default_group(), torch::kCPU, "tp");
       const auto guard = loss_parallel();
-      // Attention over DTensors draws for all heads what one process draws.
-      const LinearStyleOptions as_dtensor{.use_local_output = false};
-      const Trained two = train([&](gpt::Gpt& model) {
-        parallelize_module(model, mesh,
-                           {{"token_embedding", RowwiseParallel()},
-                            {"blocks.*.qkv", ColwiseParallel(as_dtensor, 3)},
-                            {"blocks.*.attention_out", RowwiseParallel()},
-                            {"blocks.*.expand", ColwiseParallel()},
-                            {"blocks.*.contract", RowwiseParallel()},
-                            {"head", ColwiseParallel(as_dtensor)}});
-      });
-      compare(two, one);
+      for (const ParallelizePlan& plan : {tensor_plan(), sequence_plan()}) {
+        compare(train([&](gpt::Gpt& model) { parallelize_module(model, mesh, plan); }), one);
+      }
     }
     c10d::destroy_process_group();
   });
