@@ -246,12 +246,21 @@ std::optional<std::vector<ShardedCall::Output>> outputs_of(const OperatorHandle&
 
 // Whether some rank's part of an input is empty where its placement along a dimension of the mesh becomes that one.
 bool has_empty_part(const Spec& spec, size_t mesh_dim, const Placement& placement) {
-  if (!placement.is_shard()) return false;
+  if (!placement.is_shard() && !placement.is_strided_shard()) return false;
   std::vector<Placement> placements = spec.placements();
   placements[mesh_dim] = placement;
   std::vector<int64_t> last = spec.mesh().shape();
   for (int64_t& index : last) --index;
   return sizes_at(spec.mesh(), placements, spec.sizes(), last)[static_cast<size_t>(placement.dim())] == 0;
+}
+
+// The same of a strategy, where parts must not be empty.
+bool has_empty_parts(const ShardedCall& call, size_t mesh_dim, const Strategy& strategy) {
+  bool some = false;
+  for (size_t i = 0; i < call.inputs.size() && !call.empty_parts; ++i) {
+    some = some || has_empty_part(*call.inputs[i].spec, mesh_dim, strategy.inputs[i]);
+  }
+  return some;
 }
 
 // Where a rule lets a dimension be cut anywhere, also in the way of a StridedShard that an input has.
@@ -268,7 +277,7 @@ void add_strided(const ShardedCall& call, int64_t mesh_dim, std::vector<Strategy
           if (placement.is_shard()) placement = StridedShard(placement.dim(), present.split_factor());
         }
       }
-      strategies.push_back(std::move(strided));
+      if (!has_empty_parts(call, static_cast<size_t>(mesh_dim), strided)) strategies.push_back(std::move(strided));
     }
     return;
   }
@@ -293,11 +302,7 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
     rule(call);
     std::vector<Strategy> strategies{call.whole()};
     for (Strategy& strategy : call.take()) {
-      bool usable = true;
-      for (size_t i = 0; i < call.inputs.size() && !call.empty_parts; ++i) {
-        usable = usable && !has_empty_part(*call.inputs[i].spec, m, strategy.inputs[i]);
-      }
-      if (usable) strategies.push_back(std::move(strategy));
+      if (!has_empty_parts(call, m, strategy)) strategies.push_back(std::move(strategy));
     }
     add_strided(call, static_cast<int64_t>(m), strategies);
     double least = std::numeric_limits<double>::infinity();
