@@ -181,6 +181,22 @@ TEST(ContextParallel, BuffersAreCutAndRestored) {
   });
 }
 
+TEST(ContextParallel, BuffersMayBeViews) {
+  tensor::testing::run_mesh({2}, [](const DeviceMesh& mesh) {
+    const Tensor base = at::arange(20);
+    Tensor view = base.narrow(0, 2, 16);
+    {
+      const auto guard = context_parallel(mesh, {view}, {0});
+      EXPECT_EQ(view.size(0), 8);
+      view.zero_();  // the part's own memory
+    }
+    EXPECT_TRUE(at::equal(base, at::arange(20)));
+    EXPECT_TRUE(at::equal(view, at::arange(20).narrow(0, 2, 16)));
+    view.zero_();
+    EXPECT_EQ(base[2].item<int64_t>(), 0);
+  });
+}
+
 TEST(ContextParallel, OnlyWhileItLasts) {
   const Tensor t = sample({1, 2, 8, 4});
   const Tensor expected = at::scaled_dot_product_attention(t, t, t);

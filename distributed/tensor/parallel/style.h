@@ -35,8 +35,8 @@ class PlannedStyle {
  public:
   template <std::derived_from<ParallelStyle> S>
   PlannedStyle(S style) : style_(std::make_shared<const S>(std::move(style))) {}  // NOLINT(google-explicit-constructor)
-  PlannedStyle(std::shared_ptr<const ParallelStyle> style)                        // NOLINT(google-explicit-constructor)
-      : style_(std::move(style)) {}
+  template <std::derived_from<ParallelStyle> S>
+  PlannedStyle(std::shared_ptr<S> style) : style_(std::move(style)) {}  // NOLINT(google-explicit-constructor)
   const std::shared_ptr<const ParallelStyle>& get() const { return style_; }
 
  private:

@@ -339,7 +339,12 @@ TEST(ParallelizeModule, Errors) {
                         parallelize_module(mlp, mesh["tp"], {{"up", ColwiseParallel()}, {"", RowwiseParallel()}});
                       });
                       EXPECT_NE(unfit.find("RowwiseParallel is for Linear and Embedding"), std::string::npos) << unfit;
+                      EXPECT_THROW(
+                          parallelize_module(mlp, mesh["tp"], {{"up", std::shared_ptr<const ParallelStyle>()}}),
+                          c10::ValueError);
                       EXPECT_FALSE(DTensor::is(mlp->up->weight));  // nothing was touched
+                      parallelize_module(mlp, mesh["tp"], {{"up", std::make_shared<const ColwiseParallel>()}});
+                      EXPECT_TRUE(DTensor::is(mlp->up->weight));
                       const std::string secretive =
                           message_of([&] { parallelize_module(Secretive(), mesh["tp"], SequenceParallel()); });
                       EXPECT_NE(secretive.find("Secretive"), std::string::npos) << secretive;
