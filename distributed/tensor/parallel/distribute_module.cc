@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "autograd/engine/hooks.h"
 #include "c10/util/exception.h"
 #include "distributed/tensor/dtensor.h"
 #include "nn/module/module_access.h"
@@ -46,7 +47,14 @@ void distribute_parameter(nn::ModuleRef module, const std::string& name, const D
   TORCH_CHECK_VALUE(found != nullptr && found->defined(), "distribute_parameter: ", nn::detail::class_name(m),
                     " does not have a parameter or a buffer with name '", name, "'");
   Tensor& member = nn::tensor_member(m, name);
-  const Tensor distributed = distribute_tensor(*found, mesh, placements, src_data_rank);
+  const DTensor distributed = distribute_tensor(*found, mesh, placements, src_data_rank);
+  if (distributed.requires_grad()) {
+    // Sums of parts are added up once, and not by each that reads them; of what is whole, the part is kept.
+    torch::autograd::register_tensor_hook(distributed, [placements = distributed.placements()](const Tensor& grad) {
+      const DTensor given(grad);
+      return given.placements() == placements ? grad : static_cast<Tensor>(given.redistribute(placements));
+    });
+  }
   member = is_parameter ? m.replace_parameter(name, distributed) : m.replace_buffer(name, distributed);
 }
 

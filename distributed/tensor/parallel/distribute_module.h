@@ -39,8 +39,8 @@ nn::Module& distribute_module(nn::ModuleRef module, const DeviceMesh& mesh, cons
                               ModuleTensorsFn input_fn = nullptr, ModuleTensorsFn output_fn = nullptr);
 
 /// Puts the DTensor that distribute_tensor() makes of a module's own parameter or buffer in its place. It requires a
-/// gradient where the other did. Throws ValueError where the module has none of that name and for a DTensor of other
-/// placements, and c10::Error where its class does not say where it is.
+/// gradient where the other did, and its gradient is given the same placements. Throws ValueError where the module has
+/// none of that name and for a DTensor of other placements, and c10::Error where its class does not say where it is.
 void distribute_parameter(nn::ModuleRef module, const std::string& name, const DeviceMesh& mesh,
                           const std::vector<Placement>& placements, std::optional<int64_t> src_data_rank = 0);
 

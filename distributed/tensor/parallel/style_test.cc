@@ -159,6 +159,9 @@ TEST(ParallelStyle, TablesByRowsAndColumns) {
     expect_near(found, expected, "rows");
     at::sum(found * weights).backward();
     expect_same_gradients(*tables, *plain);
+    // Each rank keeps the gradient of what it has.
+    EXPECT_EQ(DTensor(tables->rows->weight.grad()).placements()[0], Shard(0));
+    EXPECT_EQ(DTensor(tables->columns->weight.grad()).placements()[0], Shard(1));
   });
 }
 
@@ -202,6 +205,7 @@ TEST(ParallelStyle, SequencesOfWhichEachRankHasAPart) {
     at::sum(y * weights.narrow(1, first, 3)).backward();
     expect_near(part.grad(), plain_x.grad().narrow(1, first, 3), "gradient of the argument");
     expect_same_gradients(*block, *plain);
+    EXPECT_EQ(DTensor(block->norm->weight.grad()).placements()[0], Replicate());
     // A DTensor that lies otherwise is redistributed.
     const Tensor whole_x = distribute_tensor(x, mesh, {Replicate()});
     EXPECT_EQ(DTensor(block->norm(whole_x)).placements()[0], Shard(1));
