@@ -131,6 +131,16 @@ const Case kCases[] = {
        return at::cat({x[0], x[1]}, 1);
      },
      {{6, 4}, {6, 2}}},
+    {"cat of equals",
+     [](const std::vector<Tensor>& x) {
+       return at::softmax(at::mul(at::cat({x[0], x[1]}, 1), 2), 1);
+     },
+     {{6, 4}, {6, 4}}},
+    {"split of cat",
+     [](const std::vector<Tensor>& x) {
+       return at::mul(at::split(at::cat({x[0], x[1]}, 0), 6, 0)[1], x[0]);
+     },
+     {{6, 4}, {6, 4}}},
     {"stack",
      [](const std::vector<Tensor>& x) {
        return at::stack({x[0], x[1]}, 1);

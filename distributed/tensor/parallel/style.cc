@@ -198,7 +198,7 @@ ColwiseParallel::ColwiseParallel(LinearStyleOptions options, int64_t fused)
   TORCH_CHECK_VALUE(fused > 0, "ColwiseParallel: fused is ", fused, ", but there is a layer at least");
 }
 
-void ColwiseParallel::check(const nn::Module& module) const {
+void ColwiseParallel::check(nn::Module& module) const {
   check_linear_or_embedding("ColwiseParallel", module);
 }
 
@@ -215,7 +215,7 @@ void ColwiseParallel::apply(nn::Module& module, const DeviceMesh& mesh, std::opt
 
 RowwiseParallel::RowwiseParallel(LinearStyleOptions options) : options_(std::move(options)) {}
 
-void RowwiseParallel::check(const nn::Module& module) const {
+void RowwiseParallel::check(nn::Module& module) const {
   check_linear_or_embedding("RowwiseParallel", module);
 }
 
@@ -229,9 +229,9 @@ void RowwiseParallel::apply(nn::Module& module, const DeviceMesh& mesh, std::opt
   convert_output(module, mesh, options_.output_layouts.value_or(Replicate()), options_.use_local_output);
 }
 
-void SequenceParallel::check(const nn::Module& module) const {
-  for (const auto& item : nn::ModuleAccess::parameters(const_cast<nn::Module&>(module))) {
-    if (item.value().defined()) nn::tensor_member(const_cast<nn::Module&>(module), item.key());
+void SequenceParallel::check(nn::Module& module) const {
+  for (const auto& item : nn::ModuleAccess::parameters(module)) {
+    if (item.value().defined()) nn::tensor_member(module, item.key());
   }
 }
 

@@ -25,7 +25,7 @@ class ParallelStyle {
  public:
   virtual ~ParallelStyle() = default;
   /// Throws where the module cannot be computed so; called for all modules of a plan before any is changed.
-  virtual void check(const nn::Module& /*module*/) const {}
+  virtual void check(nn::Module& /*module*/) const {}
   /// `src_data_rank`: whose parameters count, as distribute_tensor() takes it.
   virtual void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const = 0;
 };
@@ -78,7 +78,7 @@ struct LinearStyleOptions {
 class ColwiseParallel : public ParallelStyle {
  public:
   explicit ColwiseParallel(LinearStyleOptions options = {}, int64_t fused = 1);
-  void check(const nn::Module& module) const override;
+  void check(nn::Module& module) const override;
   void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const override;
 
  private:
@@ -92,7 +92,7 @@ class ColwiseParallel : public ParallelStyle {
 class RowwiseParallel : public ParallelStyle {
  public:
   explicit RowwiseParallel(LinearStyleOptions options = {});
-  void check(const nn::Module& module) const override;
+  void check(nn::Module& module) const override;
   void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const override;
 
  private:
@@ -106,7 +106,7 @@ class SequenceParallel : public ParallelStyle {
  public:
   explicit SequenceParallel(int64_t sequence_dim = 1, bool use_local_output = false)
       : sequence_dim_(sequence_dim), use_local_output_(use_local_output) {}
-  void check(const nn::Module& module) const override;
+  void check(nn::Module& module) const override;
   void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const override;
 
  private:
