@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "aten/autocast/autocast.h"
 #include "autograd/autograd.h"
 #include "distributed/tensor/dtensor.h"
 #include "distributed/tensor/redistribute.h"
@@ -210,6 +211,20 @@ TEST(ContextParallel, OnlyWhileItLasts) {
     const CommDebugMode counted;
     at::scaled_dot_product_attention(half, half, half);
     EXPECT_EQ(counted.get_total_counts(), 0);
+  });
+}
+
+// What else the operator has stays: the casts before it.
+TEST(ContextParallel, KnowsMixedPrecision) {
+  const Tensor t = sample({1, 2, 8, 4}).to(at::kFloat);
+  tensor::testing::run_mesh({2}, [&](const DeviceMesh& mesh) {
+    const torch::autocast region(at::kCPU, at::kBFloat16);
+    const auto call = [&] { return at::scaled_dot_product_attention(t, t, t); };
+    {
+      const auto guard = context_parallel(mesh);
+      EXPECT_EQ(call().scalar_type(), at::kBFloat16);
+    }
+    EXPECT_EQ(call().scalar_type(), at::kBFloat16);
   });
 }
 
