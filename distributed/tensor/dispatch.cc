@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -87,8 +88,7 @@ struct Cache {
   static constexpr size_t kLimit = 16384;  // entries, which are made anew when there are more
   std::mutex mutex;
   std::unordered_map<Key, std::shared_ptr<const Decision>, KeyHash, KeyEqual> decisions;
-  std::unordered_map<const c10::OperatorBase*, const Sharding*> shardings;
-  uint64_t version = 0;
+  uint64_t version = 0;  // of the rules that they are made by
 
   static Cache& of(const DeviceMesh& mesh) {
     return *static_cast<Cache*>(mesh.cache([]() -> std::shared_ptr<void> { return std::make_shared<Cache>(); }));
@@ -101,7 +101,7 @@ struct Inputs {
     Tensor tensor;
     size_t argument;
     const DTensorImpl* impl;  // null for a plain tensor, which is the same on all ranks
-    Tensor part = {};         // what is computed with
+    Tensor part = {};         // what is computed with, where it is not the tensor's part as it is
   };
   std::vector<One> all;
   const DeviceMesh* mesh = nullptr;
@@ -398,6 +398,9 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, Inputs& in
     const auto result = result_of(schema, schema.arguments()[argument]);
     return result && *result < decision.outputs.size() ? decision.outputs[*result] : SpecPtr();
   };
+  const auto part_of = [](const Inputs::One& one) -> const Tensor& {
+    return one.part.defined() ? one.part : one.impl->local();
+  };
   bool writes = false;
   for (size_t i = 0; i < inputs.all.size(); ++i) {
     Inputs::One& one = inputs.all[i];
@@ -408,9 +411,9 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, Inputs& in
     }
     const bool written = schema.arguments()[one.argument].is_write();
     const std::vector<Placement>& present = one.impl->spec()->placements();
-    one.part = present == decision.inputs[i]
-                   ? one.impl->local()
-                   : redistribute_local(one.impl->local(), *one.impl->spec(), decision.inputs[i]);
+    if (present != decision.inputs[i]) {
+      one.part = redistribute_local(one.impl->local(), *one.impl->spec(), decision.inputs[i]);
+    }
     if (!written) continue;
     writes = true;
     check_memory(op, one);
@@ -419,15 +422,12 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, Inputs& in
         result && (result->sizes() != one.impl->spec()->sizes() || result->strides() != one.impl->spec()->strides());
     // A geometry of its own, which others that hold the same part do not see; or memory of its own, which is copied
     // back.
-    if (reshaped) one.part = one.part.detach();
+    if (reshaped) one.part = part_of(one).detach();
     if (present != decision.inputs[i] && same_memory(one.part, one.impl->local())) one.part = at::clone(one.part);
   }
   size_t next = 0;
-  at::transform_tensors(stack, [&](const Tensor& t) {
-    if (!t.defined()) return t;
-    Tensor& part = inputs.all[next++].part;
-    return writes ? part : std::move(part);
-  });
+  at::transform_tensors(
+      stack, [&](const Tensor& t) -> const Tensor& { return t.defined() ? part_of(inputs.all[next++]) : t; });
   if (decision.sizes_argument) {
     const std::vector<int64_t>& sizes = decision.outputs.at(0)->local_sizes();
     // A part that was exchanged may lie in another order than the whole is said to.
@@ -443,13 +443,15 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, Inputs& in
   for (size_t i = 0; writes && i < inputs.all.size(); ++i) {
     if (!schema.arguments()[inputs.all[i].argument].is_write()) continue;
     const SpecPtr result = result_spec(inputs.all[i].argument);
-    write_back(inputs.all[i].tensor, inputs.all[i].part, result ? result->placements() : decision.inputs[i], result);
+    write_back(inputs.all[i].tensor, part_of(inputs.all[i]), result ? result->placements() : decision.inputs[i],
+               result);
   }
   next = 0;
-  at::transform_tensors(stack, [&](const Tensor& local) {
+  at::transform_tensors(stack, [&](Tensor local) {
     if (!local.defined()) return local;
-    if (decision.outputs.empty()) return detail::wrap(local, whole_spec(*inputs.mesh, local));
-    Tensor result = detail::wrap(local, decision.outputs.at(next));
+    SpecPtr spec = decision.outputs.empty() ? whole_spec(*inputs.mesh, local) : decision.outputs.at(next);
+    Tensor result = detail::wrap(std::move(local), std::move(spec));
+    if (decision.outputs.empty()) return result;
     // Where a view begins, gradients of what is written to it need to know.
     if (is_view(schema))
       result.unsafeGetTensorImpl()->set_storage_offset(inputs.all[0].tensor.storage_offset() + decision.offsets[next]);
@@ -522,6 +524,10 @@ std::shared_ptr<const Decision> decision_for(const OperatorHandle& op, const Sta
   }
   {
     const std::lock_guard<std::mutex> lock(cache.mutex);
+    if (const uint64_t version = detail::sharding_version(); cache.version != version) {
+      cache.decisions.clear();
+      cache.version = version;
+    }
     if (const auto found = cache.decisions.find(key); found != cache.decisions.end()) return found->second;
   }
   auto made = std::make_shared<const Decision>(decide(op, arguments, inputs, rule));
@@ -531,17 +537,19 @@ std::shared_ptr<const Decision> decision_for(const OperatorHandle& op, const Sta
   return made;
 }
 
-const Sharding* known_sharding(const OperatorHandle& op, const DeviceMesh& mesh) {
-  Cache& cache = Cache::of(mesh);
-  const std::lock_guard<std::mutex> lock(cache.mutex);
-  if (const uint64_t version = detail::sharding_version(); cache.version != version) {
-    cache.shardings.clear();
-    cache.decisions.clear();
-    cache.version = version;
-  }
-  const Sharding*& known = cache.shardings[&op.op()];
-  if (known == nullptr) known = sharding_of(op);
-  return known;
+// What sharding_of() gives, of this thread's last operators without a look into the tables.
+const Sharding* known_sharding(const OperatorHandle& op) {
+  struct Known {
+    const c10::OperatorBase* op = nullptr;
+    uint64_t version = 0;
+    const Sharding* sharding = nullptr;
+  };
+  thread_local Known last[64];
+  const c10::OperatorBase* const address = &op.op();
+  Known& known = last[reinterpret_cast<uintptr_t>(address) / sizeof(c10::OperatorBase) % std::size(last)];
+  const uint64_t version = detail::sharding_version();
+  if (known.op != address || known.version != version) known = {address, version, sharding_of(op)};
+  return known.sharding;
 }
 
 void run_by_rule(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, const ShardingRule& rule) {
@@ -632,7 +640,7 @@ Sharding::Handler named_handler(std::string_view name) {
 void DTensorImpl::handle(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) const {
   // What is called on the way is in no graph of its own.
   const c10::ExcludeDispatchKeyGuard no_recording(c10::kDerivativeKeys);
-  const Sharding* sharding = known_sharding(op, spec_->mesh());
+  const Sharding* sharding = known_sharding(op);
   TORCH_CHECK_NOT_IMPLEMENTED(sharding != nullptr, "Operator ", toString(op.operator_name()),
                               " does not have a sharding strategy registered: say one with register_sharding()");
   if (!sharding->functional.empty()) return run_out(op, sharding->functional, *stack);
