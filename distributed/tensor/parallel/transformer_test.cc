@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -217,33 +218,59 @@ TEST(ParallelTransformer, Contexts) {
   }
 }
 
+// Over a mesh whose other dimension is data-parallel, in parts of the batch or, by context_parallel(), of the sequence.
+void train_on_grid(const char* other, const ParallelizePlan& plan, int64_t steps) {
+  const Trained& expected = on_one_device();
+  const bool of_sequence = std::string(other) == "cp";
+  testing::run_mesh({2, 2},
+                    [&](const DeviceMesh& mesh) {
+                      Transformer model;
+                      parallelize_module(model, mesh["tp"], plan);
+                      localize_parameters(model);
+                      nn::parallel::DistributedDataParallel<TransformerImpl> ddp(model, {mesh.get_group(other)});
+                      const auto loss_guard = loss_parallel();
+                      const auto losses = train(
+                          ddp->parameters(),
+                          [&](Tensor tokens, Tensor next) {
+                            Tensor places = positions();
+                            std::optional<experimental::ContextParallel> guard;
+                            if (of_sequence) {
+                              const std::vector<Tensor> buffers{tokens, next, places};
+                              guard.emplace(mesh[other], buffers, std::vector<int64_t>{1, 1, 1}, buffers);
+                            } else {
+                              const int64_t rows = kBatch / 2, first = mesh.get_local_rank(other) * rows;
+                              tokens = tokens.narrow(0, first, rows);
+                              next = next.narrow(0, first, rows);
+                            }
+                            std::vector<Tensor> mean{at::full({1}, backward(ddp(tokens, places, next)), at::kDouble)};
+                            mesh.get_group(other)->allreduce(mean, {.reduceOp = c10d::ReduceOp::AVG})->wait();
+                            return mean[0].item<double>();
+                          },
+                          steps);
+                      for (size_t i = 0; i < losses.size(); ++i) {
+                        ASSERT_NEAR(losses[i], expected.losses[i], 1e-9) << other << " and tensors, step " << i;
+                      }
+                      if (steps < kSteps) return;
+                      for (const auto& item : model->named_parameters()) {
+                        const Tensor part = item.value().detach();
+                        Tensor whole = expected.parameters.at(item.key());
+                        for (int64_t d = 0; d < part.dim(); ++d) {
+                          if (part.size(d) == whole.size(d)) continue;
+                          whole = whole.narrow(d, mesh.get_local_rank("tp") * part.size(d), part.size(d));
+                        }
+                        EXPECT_TRUE(at::allclose(part, whole, 1e-9, 1e-9)) << other << " and tensors, " << item.key();
+                      }
+                    },
+                    {other, "tp"});
+}
+
 TEST(ParallelTransformer, DataAndTensors) {
-  on_one_device();
-  testing::run_mesh(
-      {2, 2},
-      [&](const DeviceMesh& mesh) {
-        Transformer model;
-        parallelize_module(model, mesh["tp"], tensor_plan());
-        localize_parameters(model);
-        nn::parallel::DistributedDataParallel<TransformerImpl> ddp(model, {mesh.get_group("dp")});
-        const auto guard = loss_parallel();
-        const int64_t rows = kBatch / 2, first = mesh.get_local_rank("dp") * rows;
-        const auto losses = train(ddp->parameters(), [&](const Tensor& tokens, const Tensor& next) {
-          const Tensor mean = at::full(
-              {1}, backward(ddp(tokens.narrow(0, first, rows), positions(), next.narrow(0, first, rows))), at::kDouble);
-          std::vector<Tensor> all{mean};
-          mesh.get_group("dp")->allreduce(all, {.reduceOp = c10d::ReduceOp::AVG})->wait();
-          return mean.item<double>();
-        });
-        for (size_t i = 0; i < losses.size(); ++i) {
-          ASSERT_NEAR(losses[i], on_one_device().losses[i], 1e-9) << "data and tensors, step " << i;
-        }
-        const auto expected = on_one_device().parameters.at("head.weight");
-        const int64_t words = kWords / 2;
-        EXPECT_TRUE(at::allclose(model->named_parameters()["head.weight"].detach(),
-                                 expected.narrow(0, mesh.get_local_rank("tp") * words, words), 1e-9, 1e-9));
-      },
-      {"dp", "tp"});
+  train_on_grid("dp", tensor_plan(), kSteps);
+  train_on_grid("dp", sequence_plan(), 8);
+}
+
+TEST(ParallelTransformer, ContextsAndTensors) {
+  train_on_grid("cp", tensor_plan(), kSteps);
 }
 
 }  // namespace
