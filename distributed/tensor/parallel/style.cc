@@ -2,15 +2,14 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <map>
 
 #include "c10/util/exception.h"
 #include "distributed/tensor/dtensor.h"
 #include "distributed/tensor/parallel/distribute_module.h"
-#include "nn/layers/dropout.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"
-#include "nn/layers/normalization.h"
 #include "nn/module/module_access.h"
 
 namespace torch::distributed::tensor::parallel {
@@ -27,6 +26,11 @@ void check_linear_or_embedding(const char* style, const nn::Module& module) {
   TORCH_CHECK_NOT_IMPLEMENTED(is_linear(module) || module.as<nn::Embedding>() != nullptr, style,
                               " is for Linear and Embedding, but got a module of type ",
                               nn::detail::class_name(module));
+}
+
+// Of `fused` layers that lie side by side along a dimension, each is cut.
+Placement cut_at(int64_t dim, int64_t fused) {
+  return fused == 1 ? static_cast<Placement>(Shard(dim)) : static_cast<Placement>(StridedShard(dim, fused));
 }
 
 // A DTensor in `desired`, of a plain tensor that lies as `layout` says.
@@ -57,34 +61,36 @@ void convert_output(nn::Module& module, const DeviceMesh& mesh, const Placement&
   });
 }
 
-void distribute_all(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank,
-                    const Placement& of_weight, const Placement& of_others) {
+void distribute_parameters(const ParallelStyle& style, nn::Module& module, const DeviceMesh& mesh,
+                           std::optional<int64_t> src_data_rank) {
   std::vector<std::string> names;
   for (const auto& item : nn::ModuleAccess::parameters(module)) {
     if (item.value().defined()) names.push_back(item.key());
   }
   for (const std::string& name : names) {
-    distribute_parameter(module, name, mesh, {name == "weight" ? of_weight : of_others}, src_data_rank);
+    distribute_parameter(module, name, mesh, {style.placement_of(module, name).value()}, src_data_rank);
   }
 }
 
 // Plans.
 
 struct Planned {
-  std::string path;
   nn::Module* module;
   const ParallelStyle* style;
 };
 
-void find_modules(nn::Module& module, const std::string& path, std::string_view pattern, const ParallelStyle* style,
-                  std::vector<Planned>& found) {
-  if (pattern.empty()) return found.push_back({path, &module, style});
+void find_modules(nn::Module& module, std::string_view pattern, std::vector<nn::Module*>& found) {
+  if (pattern.empty()) {
+    // One that is registered in several places is found once.
+    if (std::find(found.begin(), found.end(), &module) == found.end()) found.push_back(&module);
+    return;
+  }
   const size_t dot = pattern.find('.');
   const std::string first(pattern.substr(0, dot));
   const std::string_view rest = dot == std::string_view::npos ? std::string_view() : pattern.substr(dot + 1);
   for (const auto& child : nn::ModuleAccess::children(module)) {
     if (child.value() == nullptr || fnmatch(first.c_str(), child.key().c_str(), 0) != 0) continue;
-    find_modules(*child.value(), path.empty() ? child.key() : path + "." + child.key(), rest, style, found);
+    find_modules(*child.value(), rest, found);
   }
 }
 
@@ -104,22 +110,36 @@ class SharedParameters {
     }
   }
 
+  // A parameter lies in one way, wherever it is.
+  void check(const std::vector<Planned>& planned) const {
+    for (const std::vector<Place>& places : shared_) {
+      const Place* first = nullptr;
+      std::optional<Placement> wanted;
+      for (const Place& place : places) {
+        for (const Planned& one : planned) {
+          const auto placement =
+              one.module == place.module ? one.style->placement_of(*one.module, place.name) : std::nullopt;
+          if (!placement) continue;
+          TORCH_CHECK_VALUE(!wanted || *wanted == *placement, "parallelize_module: '", first->path, "' and '",
+                            place.path, "' share the parameter '", place.name,
+                            "', but the plan gives it the placements ", wanted->str(), " and ", placement->str());
+          first = &place;
+          wanted = placement;
+        }
+      }
+    }
+  }
+
   // What became another in one place becomes that in the others.
   void share_again() const {
     for (const std::vector<Place>& places : shared_) {
-      const Place* changed = nullptr;
+      const auto changed = std::find_if(places.begin(), places.end(),
+                                        [](const Place& place) { return !place.now().is_same(place.before); });
+      if (changed == places.end()) continue;
+      const Tensor tensor = changed->now();
       for (const Place& place : places) {
-        if (place.now().is_same(place.before)) continue;
-        if (changed == nullptr) changed = &place;
-        const DTensor first(changed->now()), other(place.now());
-        TORCH_CHECK_VALUE(first.placements() == other.placements(), "parallelize_module: '", changed->path, "' and '",
-                          place.path, "' share the parameter '", place.name, "', but the plan gives it the placements ",
-                          str(first.placements()), " and ", str(other.placements()));
-      }
-      for (const Place& place : places) {
-        if (changed == nullptr || place.now().is_same(changed->now())) continue;
-        nn::tensor_member(*place.module, place.name) =
-            place.module->replace_parameter(place.name, nn::ModuleAccess::parameters(*changed->module)[changed->name]);
+        if (place.now().is_same(tensor)) continue;
+        nn::tensor_member(*place.module, place.name) = place.module->replace_parameter(place.name, tensor);
       }
     }
   }
@@ -176,13 +196,15 @@ nn::Module& parallelize_module(nn::ModuleRef module, const DeviceMesh& mesh, con
   std::vector<Planned> planned;
   for (const auto& [path, style] : plan) {
     TORCH_CHECK_VALUE(style.get() != nullptr, "parallelize_module: there is no style for '", path, "'");
-    const size_t before = planned.size();
-    find_modules(*module, "", path, style.get().get(), planned);
-    TORCH_CHECK_VALUE(planned.size() > before, "parallelize_module: no module of ", nn::detail::class_name(*module),
+    std::vector<nn::Module*> found;
+    find_modules(*module, path, found);
+    TORCH_CHECK_VALUE(!found.empty(), "parallelize_module: no module of ", nn::detail::class_name(*module),
                       " has the path '", path, "'");
+    for (nn::Module* one : found) planned.push_back({one, style.get().get()});
   }
   for (const Planned& one : planned) one.style->check(*one.module);
   const SharedParameters shared(*module);
+  shared.check(planned);
   for (const Planned& one : planned) one.style->apply(*one.module, mesh, src_data_rank);
   shared.share_again();
   return *module;
@@ -202,15 +224,16 @@ void ColwiseParallel::check(nn::Module& module) const {
   check_linear_or_embedding("ColwiseParallel", module);
 }
 
+std::optional<Placement> ColwiseParallel::placement_of(const nn::Module& module, const std::string&) const {
+  return cut_at(is_linear(module) ? 0 : 1, fused_);
+}
+
 void ColwiseParallel::apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const {
   check(module);
-  const auto cut_at = [&](int64_t dim) {
-    return fused_ == 1 ? static_cast<Placement>(Shard(dim)) : static_cast<Placement>(StridedShard(dim, fused_));
-  };
-  const Placement cut = cut_at(is_linear(module) ? 0 : 1), layout = options_.input_layouts.value_or(Replicate());
-  distribute_all(module, mesh, src_data_rank, cut, cut);
+  const Placement layout = options_.input_layouts.value_or(Replicate());
+  distribute_parameters(*this, module, mesh, src_data_rank);
   convert_input(module, [=](const Tensor& input) { return placed(input, mesh, layout, Replicate()); });
-  convert_output(module, mesh, options_.output_layouts.value_or(cut_at(-1)), options_.use_local_output);
+  convert_output(module, mesh, options_.output_layouts.value_or(cut_at(-1, fused_)), options_.use_local_output);
 }
 
 RowwiseParallel::RowwiseParallel(LinearStyleOptions options) : options_(std::move(options)) {}
@@ -219,12 +242,15 @@ void RowwiseParallel::check(nn::Module& module) const {
   check_linear_or_embedding("RowwiseParallel", module);
 }
 
+std::optional<Placement> RowwiseParallel::placement_of(const nn::Module& module, const std::string& parameter) const {
+  return parameter == "weight" ? static_cast<Placement>(Shard(is_linear(module) ? 1 : 0)) : Placement();
+}
+
 void RowwiseParallel::apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const {
   check(module);
-  const bool linear = is_linear(module);
-  const Placement desired = linear ? static_cast<Placement>(Shard(-1)) : static_cast<Placement>(Replicate());
+  const Placement desired = is_linear(module) ? static_cast<Placement>(Shard(-1)) : static_cast<Placement>(Replicate());
   const Placement layout = options_.input_layouts.value_or(desired);
-  distribute_all(module, mesh, src_data_rank, Shard(linear ? 1 : 0), Replicate());
+  distribute_parameters(*this, module, mesh, src_data_rank);
   convert_input(module, [=](const Tensor& input) { return placed(input, mesh, layout, desired); });
   convert_output(module, mesh, options_.output_layouts.value_or(Replicate()), options_.use_local_output);
 }
@@ -235,9 +261,13 @@ void SequenceParallel::check(nn::Module& module) const {
   }
 }
 
+std::optional<Placement> SequenceParallel::placement_of(const nn::Module&, const std::string&) const {
+  return Replicate();
+}
+
 void SequenceParallel::apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const {
   const Placement cut = Shard(sequence_dim_);
-  distribute_all(module, mesh, src_data_rank, Replicate(), Replicate());
+  distribute_parameters(*this, module, mesh, src_data_rank);
   convert_input(module, [=](const Tensor& input) { return placed(input, mesh, cut, cut); });
   convert_output(module, mesh, cut, use_local_output_);
 }

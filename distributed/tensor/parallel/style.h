@@ -26,6 +26,10 @@ class ParallelStyle {
   virtual ~ParallelStyle() = default;
   /// Throws where the module cannot be computed so; called for all modules of a plan before any is changed.
   virtual void check(nn::Module& /*module*/) const {}
+  /// What apply() makes of a parameter of the module; nullopt where it leaves it alone, or does not say it.
+  virtual std::optional<Placement> placement_of(const nn::Module& /*module*/, const std::string& /*parameter*/) const {
+    return std::nullopt;
+  }
   /// `src_data_rank`: whose parameters count, as distribute_tensor() takes it.
   virtual void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const = 0;
 };
@@ -79,6 +83,7 @@ class ColwiseParallel : public ParallelStyle {
  public:
   explicit ColwiseParallel(LinearStyleOptions options = {}, int64_t fused = 1);
   void check(nn::Module& module) const override;
+  std::optional<Placement> placement_of(const nn::Module& module, const std::string& parameter) const override;
   void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const override;
 
  private:
@@ -93,6 +98,7 @@ class RowwiseParallel : public ParallelStyle {
  public:
   explicit RowwiseParallel(LinearStyleOptions options = {});
   void check(nn::Module& module) const override;
+  std::optional<Placement> placement_of(const nn::Module& module, const std::string& parameter) const override;
   void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const override;
 
  private:
@@ -107,6 +113,7 @@ class SequenceParallel : public ParallelStyle {
   explicit SequenceParallel(int64_t sequence_dim = 1, bool use_local_output = false)
       : sequence_dim_(sequence_dim), use_local_output_(use_local_output) {}
   void check(nn::Module& module) const override;
+  std::optional<Placement> placement_of(const nn::Module& module, const std::string& parameter) const override;
   void apply(nn::Module& module, const DeviceMesh& mesh, std::optional<int64_t> src_data_rank) const override;
 
  private:

@@ -324,6 +324,29 @@ TEST(ParallelizeModule, SharedParametersStayShared) {
     TiedImpl contrary;
     EXPECT_THROW(parallelize_module(contrary, mesh, {{"words", ColwiseParallel()}, {"head", ColwiseParallel()}}),
                  c10::ValueError);
+    EXPECT_FALSE(DTensor::is(contrary.words->weight));  // nothing was touched
+  });
+}
+
+// A module in two places is made parallel once.
+TEST(ParallelizeModule, SharedModules) {
+  struct TwiceImpl : nn::Module {
+    TwiceImpl() {
+      a = register_module("a", nn::Linear(2, 4));
+      register_module("b", a);
+    }
+    nn::Linear a{nullptr};
+  };
+  testing::run_mesh({2}, [](const DeviceMesh& mesh) {
+    struct Counting : ParallelStyle {
+      explicit Counting(int& calls) : count(&calls) {}
+      void apply(nn::Module&, const DeviceMesh&, std::optional<int64_t>) const override { ++*count; }
+      int* count;
+    };
+    TwiceImpl twice;
+    int count = 0;
+    parallelize_module(twice, mesh, {{"*", Counting(count)}, {"b", Counting(count)}});
+    EXPECT_EQ(count, 2);  // once for each entry of the plan
   });
 }
 
