@@ -15,6 +15,7 @@
 #include "distributed/tensor/parallel/context_parallel.h"
 #include "distributed/tensor/parallel/loss_parallel.h"
 #include "distributed/tensor/parallel/style.h"
+#include "distributed/tensor/redistribute.h"
 #include "distributed/tensor/run_mesh.h"
 #include "nn/nn.h"
 #include "optim/adamw.h"
@@ -153,6 +154,8 @@ void expect_as_on_one_device(const std::vector<double>& losses, const nn::Module
 
 ParallelizePlan tensor_plan() {
   return {{"words", RowwiseParallel()},
+          // The gradients of the three are added up before the ranks' are.
+          {"layers.*.attention", PrepareModuleInput({Replicate()}, {Replicate()})},
           {"layers.*.attention.[qkv]", ColwiseParallel()},
           {"layers.*.attention.out", RowwiseParallel()},
           {"layers.*.up", ColwiseParallel()},
@@ -191,6 +194,26 @@ TEST(ParallelTransformer, TensorsAndSequences) {
       });
     }
   }
+}
+
+// In each pass a sum for attention and one for the feed-forward part of a layer, or a gathering and a scattered sum;
+// beside them words, head, loss, and the gradients of norms that saw a part of the sequence.
+TEST(ParallelTransformer, SendsWhatItMust) {
+  testing::run_mesh({2}, [](const DeviceMesh& mesh) {
+    const auto counts = [&](const ParallelizePlan& plan) {
+      Transformer model;
+      parallelize_module(model, mesh, plan);
+      const auto guard = loss_parallel();
+      const CommDebugMode counted;
+      backward(model(batch_of(0, 0), positions(), batch_of(0, 1)));
+      return counted.get_comm_counts();
+    };
+    using Counts = std::map<std::string, int64_t>;
+    EXPECT_EQ(counts(tensor_plan()), (Counts{{"all_reduce", 1 + 4 * kLayers + 1 + 2}}));
+    EXPECT_EQ(counts(sequence_plan()), (Counts{{"all_gather", 4 * kLayers + 1 + 2},
+                                               {"reduce_scatter", 4 * kLayers + 1 + 2},
+                                               {"all_reduce", 2 + 2 * (2 * kLayers + 1)}}));
+  });
 }
 
 TEST(ParallelTransformer, Contexts) {
