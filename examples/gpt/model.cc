@@ -79,7 +79,10 @@ GptImpl::GptImpl(const ModelOptions& options)
   register_module("token_embedding", token_embedding_);
   register_module("position_embedding", position_embedding_);
   register_module("dropout", dropout_);
-  for (int64_t i = 0; i < options.layers; ++i) blocks_->push_back(Block(options));
+  for (int64_t i = 0; i < options.layers; ++i) {
+    layers_.emplace_back(options);
+    blocks_->push_back(layers_.back());
+  }
   register_module("blocks", blocks_);
   register_module("final_norm", final_norm_);
   register_module("head", head_);
@@ -92,7 +95,7 @@ torch::Tensor GptImpl::forward(const torch::Tensor& tokens) {
               options_.context);
   torch::Tensor positions = torch::arange(time, tokens.options());
   torch::Tensor x = dropout_(token_embedding_(tokens) + position_embedding_(positions));
-  for (const auto& block : *blocks_) x = block->as<Block>()->forward(x);
+  for (Block& layer : layers_) x = layer(x);
   return head_(final_norm_(x));
 }
 

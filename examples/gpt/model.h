@@ -49,12 +49,14 @@ class GptImpl : public torch::nn::Module {
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets);
 
   const ModelOptions& options() const { return options_; }
+  const std::vector<Block>& layers() const { return layers_; }
 
  private:
   ModelOptions options_;
   torch::nn::Embedding token_embedding_, position_embedding_;
   torch::nn::Dropout dropout_;
   torch::nn::ModuleList blocks_;
+  std::vector<Block> layers_;  // the blocks, by their type
   torch::nn::LayerNorm final_norm_;
   torch::nn::Linear head_;
 };
