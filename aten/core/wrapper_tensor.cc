@@ -70,11 +70,21 @@ void keep_aliases(const c10::OperatorHandle& op, const Stack& arguments, Stack& 
   }
 }
 
+// Whether keep_aliases() has something to do.
+bool has_aliases(const c10::FunctionSchema& schema) {
+  const auto has_alias = [](const c10::Argument& argument) { return argument.alias_info() != nullptr; };
+  return std::any_of(schema.returns().begin(), schema.returns().end(), has_alias) ||
+         std::any_of(schema.arguments().begin(), schema.arguments().end(), has_alias);
+}
+
 void handle(void*, const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  const Stack arguments = *stack;
   const DispatchKeySet below = keys.remove(DispatchKey::Wrapper);
-  const WrapperTensorImpl* wrapper = first_wrapper(arguments);
+  const WrapperTensorImpl* wrapper = first_wrapper(*stack);
   if (wrapper == nullptr) return op.redispatchBoxed(below, stack);
+  // The handler takes it off the stack.
+  const auto alive = c10::intrusive_ptr<WrapperTensorImpl>::reclaim_copy(const_cast<WrapperTensorImpl*>(wrapper));
+  if (!has_aliases(op.schema())) return wrapper->handle(op, below, stack);
+  const Stack arguments = *stack;
   wrapper->handle(op, below, stack);
   keep_aliases(op, arguments, *stack);
 }

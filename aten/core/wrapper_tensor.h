@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "aten/core/boxing.h"
 #include "aten/core/tensor.h"
@@ -54,7 +55,7 @@ template <class F>
 void transform_tensors(c10::Stack& values, const F& f) {
   for (c10::IValue& value : values) {
     if (value.isTensor()) {
-      value = c10::IValue(f(value.toTensor()));
+      value = c10::IValue(f(std::move(value).toTensor()));
     } else if (value.isList()) {
       const auto holds_some = [](const c10::IValue& element) { return element.isTensor() || element.isList(); };
       const auto list_of_value = value.toListRef();

@@ -48,9 +48,14 @@ Tensor permute_grad(const Tensor& grad, IntArrayRef dims) {
 }
 
 namespace {
-// Parts of sparse tensors share no memory with them: the sparse tensor of `sizes` that has `part` from `start` on along
-// `dim`, and nothing else.
-Tensor sparse_placed(const Tensor& part, IntArrayRef sizes, int64_t dim, int64_t start) {
+// Parts of sparse tensors share no memory with them, and a distributed tensor of zeros, to be written to, would be all
+// there on each rank.
+bool is_padded(const Tensor& grad) {
+  return grad.layout() != kStrided || grad.key_set().has(c10::DispatchKey::Wrapper);
+}
+
+// The tensor of `sizes` that has `part` from `start` on along `dim`, and nothing else.
+Tensor placed(const Tensor& part, IntArrayRef sizes, int64_t dim, int64_t start) {
   DimVector pad(static_cast<size_t>(2 * (part.dim() - dim)), 0);
   pad[pad.size() - 2] = start;
   pad[pad.size() - 1] = sizes[dim] - start - part.size(dim);
@@ -59,10 +64,10 @@ Tensor sparse_placed(const Tensor& part, IntArrayRef sizes, int64_t dim, int64_t
 }  // namespace
 
 Tensor select_grad(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
-  if (C10_UNLIKELY(grad.layout() != kStrided)) {
+  if (C10_UNLIKELY(is_padded(grad))) {
     dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()));
     const int64_t place = index < 0 ? index + sizes[dim] : index;
-    return sparse_placed(at::unsqueeze(grad, dim), sizes, dim, place);
+    return placed(at::unsqueeze(grad, dim), sizes, dim, place);
   }
   Tensor zeros = at::new_zeros(grad, sizes);
   if (GradMode::is_enabled()) return at::select_scatter(zeros, grad, dim, index);
@@ -78,11 +83,11 @@ Tensor slice_grad(
     std::optional<int64_t> start,
     std::optional<int64_t> end,
     int64_t step) {
-  if (C10_UNLIKELY(grad.layout() != kStrided)) {
+  if (C10_UNLIKELY(is_padded(grad) && (step == 1 || grad.layout() != kStrided))) {
     TORCH_CHECK_NOT_IMPLEMENTED(step == 1, "slice: a sparse gradient needs a step of 1, but got ", step);
     dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()));
     const int64_t first = start.value_or(0), from = first < 0 ? first + sizes[dim] : first;
-    return sparse_placed(grad, sizes, dim, std::clamp<int64_t>(from, 0, sizes[dim]));
+    return placed(grad, sizes, dim, std::clamp<int64_t>(from, 0, sizes[dim]));
   }
   Tensor zeros = at::new_zeros(grad, sizes);
   if (GradMode::is_enabled()) return at::slice_scatter(zeros, grad, dim, start, end, step);

@@ -1,5 +1,6 @@
 #include "distributed/tensor/dtensor.h"
 
+#include <typeinfo>
 #include <utility>
 
 #include "aten/ops/copy/ops.h"
@@ -128,7 +129,9 @@ Tensor wrap(Tensor local, SpecPtr spec) {
 }
 
 const DTensorImpl* impl_of(const at::TensorBase& tensor) {
-  return at::wrapper_of<DTensorImpl>(tensor);
+  if (!tensor.defined() || !tensor.key_set().has(c10::DispatchKey::Wrapper)) return nullptr;
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  return typeid(impl) == typeid(DTensorImpl) ? static_cast<const DTensorImpl*>(&impl) : nullptr;
 }
 
 }  // namespace detail

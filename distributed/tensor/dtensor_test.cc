@@ -131,6 +131,16 @@ const Case kCases[] = {
        return at::cat({x[0], x[1]}, 1);
      },
      {{6, 4}, {6, 2}}},
+    {"cat of equals",
+     [](const std::vector<Tensor>& x) {
+       return at::softmax(at::mul(at::cat({x[0], x[1]}, 1), 2), 1);
+     },
+     {{6, 4}, {6, 4}}},
+    {"split of cat",
+     [](const std::vector<Tensor>& x) {
+       return at::mul(at::split(at::cat({x[0], x[1]}, 0), 6, 0)[1], x[0]);
+     },
+     {{6, 4}, {6, 4}}},
     {"stack",
      [](const std::vector<Tensor>& x) {
        return at::stack({x[0], x[1]}, 1);
@@ -364,6 +374,52 @@ TEST(DTensor, LossesOfClasses) {
         expect_near(DTensor(t.grad().detach()).full_tensor(), plain.grad(), "gradient");
       }
     }
+  });
+}
+
+// Layers side by side, each of which is cut by itself.
+TEST(DTensor, PiecesThatAreCutEach) {
+  const Tensor x = sample({2, 3, 4}), w = sample({12, 4}, 20), b = sample({12}, 80), weights = sample({2, 3, 4}, 9);
+  const auto function = [](const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& factors,
+                           bool by_sizes) {
+    const Tensor y = at::linear(input, weight, bias);
+    const std::vector<Tensor> parts = by_sizes ? at::split_with_sizes(y, {4, 4, 4}, -1) : at::split(y, int64_t{4}, -1);
+    return at::sum(at::mul(at::sub(at::mul(parts[0], parts[1]), parts[2]), factors));
+  };
+  for (const bool by_sizes : {false, true}) {
+    Tensor plain[] = {x.clone().requires_grad_(), w.clone().requires_grad_(), b.clone().requires_grad_()};
+    const Tensor expected = function(plain[0], plain[1], plain[2], weights, by_sizes);
+    expected.backward();
+    testing::run_mesh({2}, [&](const DeviceMesh& mesh) {
+      const std::vector<Placement> cut{StridedShard(0, 3)};
+      Tensor inputs[] = {leaf(x, mesh, {Replicate()}), leaf(w, mesh, cut), leaf(b, mesh, cut)};
+      const CommDebugMode counted;
+      const Tensor y =
+          function(inputs[0], inputs[1], inputs[2], distribute_tensor(weights, mesh, {Replicate()}, {}), by_sizes);
+      y.backward();
+      EXPECT_EQ(counted.get_total_counts(), 0);
+      EXPECT_EQ(DTensor(inputs[1].grad()).placements(), cut);
+      EXPECT_EQ(DTensor(inputs[2].grad()).placements(), cut);
+      expect_near(DTensor(y.detach()).full_tensor(), expected.detach(), "result");
+      for (size_t i = 0; i < 3; ++i) {
+        expect_near(DTensor(inputs[i].grad()).full_tensor(), plain[i].grad(), "gradient");
+      }
+    });
+  }
+}
+
+// Gradients of parts along other dimensions stay sharded.
+TEST(DTensor, GradientsOfPartsStayWhereTheyAre) {
+  testing::run_mesh({2}, [](const DeviceMesh& mesh) {
+    const Tensor t = sample({6, 4}), weights = sample({6}, 9);
+    Tensor plain = t.clone().requires_grad_();
+    at::sum(at::mul(at::mul(at::select(plain, 1, -1), at::slice(plain, 1, 1, 3).sum(1)), weights)).backward();
+    const Tensor x = leaf(t, mesh, {Shard(0)}), w = distribute_tensor(weights, mesh, {Shard(0)});
+    const CommDebugMode counted;
+    at::sum(at::mul(at::mul(at::select(x, 1, -1), at::slice(x, 1, 1, 3).sum(1)), w)).backward();
+    EXPECT_EQ(counted.get_total_counts(), 0);
+    EXPECT_EQ(DTensor(x.grad()).placements()[0], Shard(0));
+    expect_near(DTensor(x.grad()).full_tensor(), plain.grad(), "gradient");
   });
 }
 

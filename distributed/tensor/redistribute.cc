@@ -11,9 +11,6 @@
 #include "c10/util/exception.h"
 
 namespace torch::distributed::tensor {
-
-void count_collective(const char* name);
-
 namespace {
 
 using at::Tensor;

@@ -23,6 +23,9 @@ at::Tensor redistribute_local(const at::Tensor& local, const Spec& from, const s
 /// Infinite where there is no such step.
 double transition_cost(const Placement& from, const Placement& to, double bytes, int64_t parts);
 
+/// Adds one to what the thread's CommDebugModes have counted under that name.
+void count_collective(const char* name);
+
 /// Counts, by name ("all_gather", "all_reduce", "reduce_scatter", "all_to_all"), what distributed tensors do on this
 /// thread while it lasts. Guards may be nested; each counts all.
 ///

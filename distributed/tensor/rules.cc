@@ -24,6 +24,7 @@ void add_cuts(ShardedCall& call, const Sizes& into) {
     if (into[d] < 0 || call.inputs[0].sizes()[d] < 2) continue;
     Strategy strategy = call.all(Shard(into[d]));
     strategy.inputs[0] = Shard(static_cast<int64_t>(d));
+    strategy.any_parts = true;
     call.add(std::move(strategy));
   }
 }
@@ -62,6 +63,23 @@ void split_rule(ShardedCall& call) {
   Sizes into = counted(call);
   if (!into.empty()) into[named_dim(call)] = -1;
   add_dimensions(call, into);
+  // The pieces of a StridedShard are the results, where these are equal.
+  if (into.empty() || call.outputs.empty()) return;
+  const size_t d = named_dim(call);
+  const Placement cut = StridedShard(static_cast<int64_t>(d), static_cast<int64_t>(call.outputs.size()));
+  const ShardedCall::Input& self = call.inputs[0];
+  const int64_t pieces = cut.split_factor() * call.parts, each = self.sizes()[d] / pieces;
+  if (self.spec->placements()[call.mesh_dim] != cut || self.spec->shards(cut.dim()) != call.parts) return;
+  for (const ShardedCall::Output& output : call.outputs) {
+    if (output.sizes[d] != each * call.parts) return;
+  }
+  Strategy strategy = call.all(Shard(cut.dim()));
+  strategy.inputs[0] = cut;
+  const bool listed = call.has("split_sizes");
+  const size_t argument = *call.schema.argument_index(listed ? "split_sizes" : "split_size");
+  strategy.argument = {argument,
+                       listed ? c10::IValue(std::vector<int64_t>(call.outputs.size(), each)) : c10::IValue(each)};
+  call.add(std::move(strategy));
 }
 
 void without(ShardedCall& call, size_t gone) {
@@ -169,6 +187,7 @@ void view_rule(ShardedCall& call) {
     if (n > 1 && m > 1 && (n == m || (n % parts == 0 && m % parts == 0))) {
       Strategy strategy = call.all(Shard(static_cast<int64_t>(first_after)));
       strategy.inputs[0] = Shard(static_cast<int64_t>(first_before));
+      strategy.any_parts = first_before + 1 == i_end && first_after + 1 == k_end;
       call.add(std::move(strategy));
     }
     i = i_end;
@@ -213,6 +232,18 @@ void cat_rule(ShardedCall& call) {
       // An empty tensor of one dimension goes with any others.
       if (call.inputs[i].dim() != ndim) strategy.inputs[i] = Replicate();
     }
+    call.add(std::move(strategy));
+  }
+  // Tensors that are cut along the dimension itself become the pieces of a StridedShard.
+  const at::IntArrayRef sizes = call.inputs[0].sizes();
+  bool alike = true, cut = false;
+  for (const ShardedCall::Input& input : call.inputs) {
+    alike = alike && input.sizes() == sizes;
+    cut = cut || input.spec->placements()[call.mesh_dim] == Shard(dim);
+  }
+  if (alike && cut && sizes[static_cast<size_t>(dim)] % call.parts == 0) {
+    Strategy strategy = call.all(Shard(dim));
+    strategy.outputs[0] = StridedShard(dim, static_cast<int64_t>(call.inputs.size()));
     call.add(std::move(strategy));
   }
   add_partials(call);

@@ -107,7 +107,7 @@ Words arguments_of(const std::vector<Word>& words, std::string_view name) {
 // Inputs broadcast to the outputs, which are of the same sizes.
 void element_wise(ShardedCall& call, const std::vector<Word>& words) {
   if (call.outputs.empty()) return;
-  call.empty_parts = call.any_parts = true;
+  call.empty_parts = true;
   const std::vector<bool> whole = whole_inputs(call, arguments_of(words, "whole"));
   const std::vector<int64_t>& sizes = call.outputs[0].sizes;
   const int64_t ndim = static_cast<int64_t>(sizes.size());
@@ -120,6 +120,7 @@ void element_wise(ShardedCall& call, const std::vector<Word>& words) {
       const bool broadcast = own < 0 || input.sizes()[static_cast<size_t>(own)] != sizes[static_cast<size_t>(d)];
       strategy.inputs[i] = whole[i] || broadcast ? Placement() : static_cast<Placement>(Shard(own));
     }
+    strategy.any_parts = true;
     call.add(std::move(strategy));
   }
   add_linearity(call, words);
@@ -195,6 +196,7 @@ void reduce(ShardedCall& call, const std::vector<Word>& words) {
     Strategy strategy = call.all(Shard(d));
     if (!reduced) {
       for (Placement& output : strategy.outputs) output = Shard(keep ? d : kept);
+      strategy.any_parts = true;
       call.add(std::move(strategy));
     }
     if (!reduced || keep) ++kept;
@@ -343,6 +345,7 @@ void einsum_rule(ShardedCall& call, const Einsum& einsum) {
         strategy.inputs[i] = Shard(static_cast<int64_t>(at));
       }
     }
+    strategy.any_parts = true;
     if (fits && size > 1) call.add(std::move(strategy));
   }
   for (size_t i = 0; i < letters.size(); ++i) {
@@ -358,8 +361,12 @@ void einsum_rule(ShardedCall& call, const Einsum& einsum) {
 
 // Element-wise in sizes and placement, with values of its own.
 void like(ShardedCall& call, const std::vector<Word>&) {
-  call.empty_parts = call.any_parts = true;
-  for (int64_t d = 0; d < call.inputs[0].dim(); ++d) call.add(call.all(Shard(d)));
+  call.empty_parts = true;
+  for (int64_t d = 0; d < call.inputs[0].dim(); ++d) {
+    Strategy strategy = call.all(Shard(d));
+    strategy.any_parts = true;
+    call.add(std::move(strategy));
+  }
   for (const ReduceOp::RedOpType op : kAllReductions) {
     Strategy strategy = call.whole();
     strategy.inputs[0] = Partial(op);

@@ -25,6 +25,10 @@ inline constexpr c10d::ReduceOp::RedOpType kAllReductions[] = {
 /// One way to compute: a placement for each tensor among the arguments and among the results.
 struct Strategy {
   std::vector<Placement> inputs, outputs;
+  /// Whether the dimension that is sharded may be cut anywhere, as long as all tensors are cut alike.
+  bool any_parts = false;
+  /// An argument of the schema, by its number, that has another value where parts are computed with.
+  std::optional<std::pair<size_t, c10::IValue>> argument = std::nullopt;
 };
 
 /// A call as rules see it: the sizes of the whole tensors, and the other arguments.
@@ -75,8 +79,6 @@ class ShardedCall {
   std::string sizes_argument;
   /// Whether the operator takes parts without elements, which a rank has where a dimension is short.
   bool empty_parts = false;
-  /// Whether a dimension that is sharded may be cut anywhere, as long as all tensors are cut alike.
-  bool any_parts = false;
 
  private:
   std::vector<Strategy> strategies_;

@@ -8,6 +8,7 @@
 #include "distributed/process_group/init.h"
 #include "examples/gpt/fully_sharded.h"
 #include "examples/gpt/process_ranks.h"
+#include "examples/gpt/tensor_parallel.h"
 
 namespace gpt {
 namespace {
@@ -32,6 +33,7 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {"ddp", []() -> std::unique_ptr<Ranks> { return std::make_unique<DataParallel>(); }},
     {"fsdp", fully_sharded_ranks},
+    {"tp", tensor_parallel_ranks},
 };
 
 const Kind& kind_of(const std::string& parallel) {

@@ -116,6 +116,30 @@ TEST_F(GptRanks, TwoWithAPartOfTheModelEachTrainAsOne) {
   EXPECT_THAT(alone.out, HasSubstr("resumed at step 45"));
 }
 
+TEST_F(GptRanks, PartsOfLayersTrainAsOne) {
+  const std::vector<std::string> options = {"--steps=30", "--dropout=0.1"};
+  out_ = "one";
+  const Outcome one = run(command(options), {folder_});
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  out_ = "tp";
+  std::vector<std::string> parallel = options;
+  parallel.push_back("--parallel=tp");
+  std::vector<Outcome> ranks = run_ranks(2, parallel);
+  for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
+  // What was saved is whole.
+  parallel[0] = "--steps=40";
+  parallel.push_back("--resume");
+  ranks = run_ranks(2, parallel);
+  for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_THAT(ranks[0].out, HasSubstr("resumed at step 30"));
+  out_ = "four";
+  for (const Outcome& o : run_ranks(4, {"--parallel=tp"})) {
+    EXPECT_EQ(o.exit_code, 1);
+    EXPECT_THAT(o.err, HasSubstr("heads=2 is no multiple of the 4 ranks"));
+  }
+}
+
 TEST_F(GptRanks, AKilledRankEndsTheOther) {
   const std::vector<Outcome> ranks = run_ranks(2, {"--steps=10000000"}, {.signal = SIGKILL, .after_ms = 1500});
   EXPECT_EQ(ranks[1].signal, SIGKILL);
@@ -134,7 +158,7 @@ TEST_F(GptRanks, OptionsThatMakeNoSense) {
   const Outcome alone = run(command({"--ranks=2"}), {folder_});
   EXPECT_EQ(alone.exit_code, 1);
   EXPECT_EQ(alone.err, "gpt: --ranks=2, but 1 process was started: a launcher such as torchrun starts them\n");
-  EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err, HasSubstr("--parallel=other is not ddp or fsdp"));
+  EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err, HasSubstr("--parallel=other is not ddp or fsdp or tp"));
   for (const Outcome& o : run_ranks(3, {})) {
     EXPECT_EQ(o.exit_code, 1);
     EXPECT_THAT(o.err, HasSubstr("batch=4 is no multiple of the 3 ranks"));

@@ -19,6 +19,7 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/grad_mode.h"
+#include "distributed/tensor/redistribute.h"
 #include "distributed/tensor/sharding.h"
 #include "tests/conformance/checked_in.h"
 #include "tests/conformance/compare.h"
@@ -122,8 +123,22 @@ bool can_be_partial(const Tensor& t, ReduceOp::RedOpType op) {
   return !at::isComplexType(t.scalar_type()) && (op == ReduceOp::PRODUCT || !floating);
 }
 
-Tensor combined(const std::vector<Tensor>& parts, const Placement& placement) {
+Tensor combined(const std::vector<Tensor>& parts, const Placement& placement, int64_t size) {
   if (placement.is_shard()) return at::cat(parts, placement.dim());
+  if (placement.is_strided_shard()) {
+    const int64_t count = static_cast<int64_t>(parts.size());
+    std::vector<Tensor> in_order;
+    std::vector<int64_t> begins(parts.size(), 0);
+    for (int64_t k = 0; k < placement.split_factor(); ++k) {
+      for (size_t q = 0; q < parts.size(); ++q) {
+        const int64_t outer = piece_of(size, placement.split_factor(), k).size;
+        const int64_t each = piece_of(outer, count, static_cast<int64_t>(q)).size;
+        in_order.push_back(at::narrow(parts[q], placement.dim(), begins[q], each));
+        begins[q] += each;
+      }
+    }
+    return at::cat(in_order, placement.dim());
+  }
   Tensor result = parts[0];
   for (size_t q = 1; q < parts.size() && placement.is_partial(); ++q) {
     switch (placement.reduce_op()) {
@@ -202,7 +217,19 @@ class Verifier final : public at::DispatchMode {
     for (const Tensor& t : whole) call.outputs.push_back({t.sizes().vec(), t.strides().vec(), t.scalar_type()});
     const std::string name = toString(op.operator_name());
     sharding.rule(call);
-    for (const Strategy& strategy : call.take()) {
+    std::vector<Strategy> strategies = call.take();
+    // What may be cut anywhere also in pieces.
+    for (size_t s = 0, count = strategies.size(); s < count; ++s) {
+      if (!strategies[s].any_parts) continue;
+      Strategy strided = strategies[s];
+      for (auto* list : {&strided.inputs, &strided.outputs}) {
+        for (Placement& placement : *list) {
+          if (placement.is_shard()) placement = StridedShard(placement.dim(), 2);
+        }
+      }
+      strategies.push_back(std::move(strided));
+    }
+    for (const Strategy& strategy : strategies) {
       if (problems.count(name) > 0) return;
       std::string said =
           name + " on " + std::to_string(parts) + " ranks: " + str(strategy.inputs) + " -> " + str(strategy.outputs);
@@ -222,9 +249,9 @@ class Verifier final : public at::DispatchMode {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Placement& placement = strategy.inputs[i];
       if (placement.is_partial() && !can_be_partial(inputs[i], placement.reduce_op())) return "";
-      if (placement.is_shard() && !call.empty_parts &&
-          piece_of(inputs[i].size(placement.dim()), parts, parts - 1).size == 0)
-        return "";
+      const bool is_cut = placement.is_shard() || placement.is_strided_shard();
+      const auto of_last = sizes_at(row_of(parts, 0), {placement}, inputs[i].sizes(), {parts - 1});
+      if (is_cut && !call.empty_parts && of_last[static_cast<size_t>(placement.dim())] == 0) return "";
     }
     std::vector<std::vector<Tensor>> results(whole.size());
     for (int64_t r = 0; r < parts; ++r) {
@@ -232,9 +259,9 @@ class Verifier final : public at::DispatchMode {
       for (size_t i = 0; i < inputs.size(); ++i) {
         const Placement& placement = strategy.inputs[i];
         Tensor part = inputs[i];
-        if (placement.is_shard()) {
-          const Piece piece = piece_of(part.size(placement.dim()), parts, r);
-          part = at::narrow(part, placement.dim(), piece.offset, piece.size).contiguous();
+        if (placement.is_shard() || placement.is_strided_shard()) {
+          const Spec spec(row_of(parts, r), {Replicate()}, part.sizes(), part.strides(), part.scalar_type());
+          part = redistribute_local(part, spec, {placement});
         } else if (placement.is_partial()) {
           part = share_of(part, placement.reduce_op(), parts, r);
         }
@@ -272,7 +299,10 @@ class Verifier final : public at::DispatchMode {
     for (size_t k = 0; k < whole.size(); ++k) {
       const size_t copies = strategy.outputs[k].is_replicate() ? static_cast<size_t>(parts) : 1;
       for (size_t r = 0; r < copies; ++r) {
-        const Tensor got = copies > 1 ? results[k][r] : combined(results[k], strategy.outputs[k]);
+        const Placement& placement = strategy.outputs[k];
+        const bool is_cut = placement.is_shard() || placement.is_strided_shard();
+        const int64_t size = is_cut ? whole[k].size(placement.dim()) : 0;
+        const Tensor got = copies > 1 ? results[k][r] : combined(results[k], placement, size);
         if (const auto mismatch = conformance::difference(got, whole[k], 100))
           return c10::str("result ", k, ": ", mismatch->text());
       }

@@ -250,7 +250,10 @@ std::tuple<Tensor, Tensor> scaled_dot_product_attention_math(const Tensor& query
   Tensor scores = at::mul(at::matmul(query, at::transpose(key, -2, -1)), Scalar(scale_of(query, scale)));
   const Scalar minus_infinity(-std::numeric_limits<double>::infinity());
   Tensor allowed;
-  if (is_causal) allowed = at::tril(at::ones({query.size(-2), key.size(-2)}, query.options().dtype(kBool)));
+  if (is_causal) {
+    const int64_t sizes[] = {query.size(-2), key.size(-2)};
+    allowed = at::tril(at::new_ones(query, sizes, TensorOptions().dtype(kBool)));
+  }
   if (attn_mask.has_value() && attn_mask->defined()) {
     if (attn_mask->scalar_type() == kBool) allowed = *attn_mask;
     else scores = at::add(scores, attn_mask->scalar_type() == query.scalar_type() ? *attn_mask : at::_to_copy(*attn_mask, TensorOptions().dtype(query.scalar_type())));

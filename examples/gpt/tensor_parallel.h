@@ -1,0 +1,16 @@
+// Ranks that compute each layer together.
+#pragma once
+
+#include <memory>
+
+#include "examples/gpt/trainer.h"
+
+namespace gpt {
+
+// The ranks of the default group in tensor parallelism: each computes some of the heads, of the hidden features and of
+// the vocabulary, for the whole batch, and the loss without gathering the logits. Their number divides the heads. Every
+// rank keeps the whole weights and optimizer state, for validation and checkpoints, and cuts its part of the weights
+// out for each step; activations and products are shared.
+std::unique_ptr<Ranks> tensor_parallel_ranks();
+
+}  // namespace gpt
