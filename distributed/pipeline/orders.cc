@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -279,18 +281,17 @@ std::vector<Action> parts_of(const Action& action) {
 }  // namespace
 
 PipelineOrder add_communication(const PipelineOrder& order) {
-  check_order(order);
+  TORCH_CHECK_VALUE(!shape_of(order).has_messages, "add_communication: the schedule has messages already");
   Places forwards, backwards;
   // The last position of each stage's backward.
   std::map<int64_t, Place> last;
+  std::set<int64_t> reduced;
   for (size_t rank = 0; rank < order.size(); ++rank) {
     for (size_t i = 0; i < order[rank].size(); ++i) {
       for (const Action& part : parts_of(order[rank][i])) {
         const Type type = part.computation_type;
-        TORCH_CHECK_VALUE(type == Type::FORWARD || type == Type::FULL_BACKWARD || type == Type::BACKWARD_INPUT ||
-                              type == Type::BACKWARD_WEIGHT,
-                          "add_communication: expected a schedule that only computes, but rank ", rank, " has ",
-                          to_string(part));
+        if (type == Type::REDUCE_GRAD) reduced.insert(part.stage_index);
+        if (!part.microbatch_index) continue;
         const std::pair key(part.stage_index, *part.microbatch_index);
         if (type == Type::FORWARD) forwards[key] = {rank, i};
         if (type == Type::FULL_BACKWARD || type == Type::BACKWARD_INPUT) backwards[key] = {rank, i};
@@ -333,7 +334,7 @@ PipelineOrder add_communication(const PipelineOrder& order) {
   connect(forwards, forwards, 1, Type::SEND_F, Type::RECV_F, false);
   connect(backwards, backwards, -1, Type::SEND_B, Type::RECV_B, true);
   for (const auto& [stage, place] : last) {
-    behind[place.rank][place.position].push_back(make_action(stage, Type::REDUCE_GRAD));
+    if (reduced.count(stage) == 0) behind[place.rank][place.position].push_back(make_action(stage, Type::REDUCE_GRAD));
   }
 
   PipelineOrder result(order.size());

@@ -45,7 +45,8 @@ PipelineOrder forward_only(const PipelineOrder& order);
 /// Adds SEND_F, RECV_F, SEND_B and RECV_B where neighbouring stages are on different ranks. A message is sent at once,
 /// and its receive comes one computation before the one that needs it, so that the message travels meanwhile; but a
 /// gradient's after its forward. Those of one stage come in the order in which they are sent. After the last backward of
-/// a stage there is REDUCE_GRAD. Throws ValueError where there are some already, and what check_order() throws.
+/// a stage that has no REDUCE_GRAD there is one. Throws ValueError where there are messages already, and what
+/// check_order() throws.
 PipelineOrder add_communication(const PipelineOrder& order);
 
 }  // namespace torch::distributed::pipelining
