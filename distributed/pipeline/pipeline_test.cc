@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -301,6 +304,66 @@ TEST(SchedulesTest, ActionsOfParametersCallTheStages) {
     PipelineScheduleSingle(stage, 1, mean_square, order).step({x}, {.target = x});
   });
   EXPECT_EQ(calls, (std::vector<std::string>{"reduce", "unshard", "reduce", "reshard"}));
+}
+
+// --- time ---
+
+// A stage that takes 4 ms forwards, 4 for the gradient of its input and 4 for that of its weight, whatever the machine.
+constexpr std::chrono::milliseconds kTick(4);
+struct Nap : autograd::Function<Nap> {
+  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x, const Tensor& w) {
+    std::this_thread::sleep_for(kTick);
+    return x * w;
+  }
+  static autograd::variable_list backward(autograd::AutogradContext* ctx, const autograd::variable_list& grads) {
+    if (ctx->needs_input_grad(0)) std::this_thread::sleep_for(kTick);
+    if (ctx->needs_input_grad(1)) std::this_thread::sleep_for(kTick);
+    return {grads[0], grads[0].sum().reshape({1})};
+  }
+};
+struct NapsImpl : nn::Module {
+  Tensor forward(const Tensor& x) { return Nap::apply(x, weight); }
+  Tensor weight = register_parameter("weight", at::ones({1}));
+};
+TORCH_MODULE(Naps);
+
+TEST(SchedulesTest, TakeAsLongAsTheSimulatorSays) {
+  constexpr int kRanks = 4;
+  CostModel costs;
+  costs.duration = [](const Action& action) {
+    double ticks = 0;
+    for (const Action& part : action.sub_actions.empty() ? std::vector<Action>{action} : action.sub_actions) {
+      const auto type = part.computation_type;
+      // The first stage has no gradients of inputs to compute.
+      if (type == ComputationType::FORWARD || type == ComputationType::BACKWARD_WEIGHT) ticks += 1;
+      if (type == ComputationType::FULL_BACKWARD) ticks += part.stage_index == 0 ? 1 : 2;
+      if (type == ComputationType::BACKWARD_INPUT) ticks += part.stage_index == 0 ? 0 : 1;
+    }
+    return ticks * std::chrono::duration<double>(kTick).count();
+  };
+  for (const Kind& kind : kinds()) {
+    double measured = 1e9, simulated = 0;
+    run_group(kRanks, [&](int rank, const Group& group) {
+      Stages stages;
+      for (const int64_t index : stages_of(kind, rank, kRanks)) {
+        stages.emplace_back(Naps(), index, kRanks * kind.stages_per_rank, c10::kCPU, PipelineStageOptions(group));
+      }
+      const auto schedule = kind.make(stages, 8, mean_square);
+      const Tensor x = at::ones({8, 1});
+      for (int i = 0; i < 2; ++i) {
+        group->barrier()->wait();
+        const auto began = std::chrono::steady_clock::now();
+        schedule->step({x}, {.target = x});
+        group->barrier()->wait();
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+        if (rank == 0) measured = std::min(measured, took.count());
+      }
+      if (rank == 0) simulated = simulate(schedule->pipeline_order(), costs).step_time;
+    });
+    std::printf("%-22s simulated %.1f ms, measured %.1f ms\n", kind.name, simulated * 1e3, measured * 1e3);
+    EXPECT_GT(measured, simulated * 0.99) << kind.name;
+    EXPECT_LT(measured, simulated * 1.5) << kind.name;  // by how much depends on what else the machine does
+  }
 }
 
 // --- with data parallelism ---

@@ -39,7 +39,8 @@ ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while t
 ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");
 ABSL_FLAG(int64_t, ranks, 0, "processes that train together, which a launcher has started (0: as many as it says)");
-ABSL_FLAG(std::string, parallel, "ddp", "how they do: ddp, each with the whole model and a part of the batch");
+ABSL_FLAG(std::string, parallel, "ddp",
+          "how they do: ddp, each with the whole model and a part of the batch; or pp, each with some of the layers");
 ABSL_FLAG(int64_t, checkpoint_every, 200, "steps between checkpoints");
 ABSL_FLAG(int64_t, validate_every, 0, "steps between validations (0: a tenth of --steps)");
 ABSL_FLAG(bool, resume, false, "go on from the checkpoint in --out");
@@ -98,8 +99,8 @@ void check_flags() {
   check_range("checkpoint_every", static_cast<double>(absl::GetFlag(FLAGS_checkpoint_every)), 1, 1e12);
   check_range("validate_every", static_cast<double>(absl::GetFlag(FLAGS_validate_every)), 0, 1e12);
   check_range("ranks", static_cast<double>(absl::GetFlag(FLAGS_ranks)), 0, 1e6);
-  if (absl::GetFlag(FLAGS_parallel) != "ddp") {
-    examples::fail(c10::str("--parallel=", absl::GetFlag(FLAGS_parallel), " is not ddp"));
+  if (absl::GetFlag(FLAGS_parallel) != "ddp" && absl::GetFlag(FLAGS_parallel) != "pp") {
+    examples::fail(c10::str("--parallel=", absl::GetFlag(FLAGS_parallel), " is not ddp or pp"));
   }
   check_range("length", static_cast<double>(absl::GetFlag(FLAGS_length)), 0, 1e9);
   check_range("temperature", absl::GetFlag(FLAGS_temperature), 0, 1000);
@@ -233,7 +234,7 @@ int run(const examples::CommandLine& line) {
   if (absl::GetFlag(FLAGS_threads) > 0) torch::set_num_threads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
   if (sample_only) return sample(files.checkpoint(), line);
 
-  const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks));
+  const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks), absl::GetFlag(FLAGS_parallel));
   const bool is_first = ranks == nullptr || ranks->rank() == 0;
   if (!is_first) return follow(*ranks, files, line, resume);
   examples::RunFolder folder;

@@ -6,6 +6,7 @@
 
 #include "distributed/ddp/distributed_data_parallel.h"
 #include "distributed/process_group/init.h"
+#include "examples/gpt/pipeline.h"
 
 namespace gpt {
 namespace {
@@ -59,13 +60,14 @@ class DataParallel final : public Ranks {
 
 }  // namespace
 
-std::unique_ptr<Ranks> start_ranks(int64_t expected) {
+std::unique_ptr<Ranks> start_ranks(int64_t expected, const std::string& parallel) {
   const char* const text = std::getenv("WORLD_SIZE");
   const int64_t there = text == nullptr ? 1 : std::strtoll(text, nullptr, 10);
   TORCH_CHECK(expected == 0 || expected == there, "--ranks=", expected, ", but ", there,
               there == 1 ? " process was" : " processes were", " started: a launcher such as torchrun starts them");
   if (text == nullptr) return nullptr;
   torch::distributed::init_process_group("gloo");
+  if (parallel == "pp") return pipeline_ranks();
   return std::make_unique<DataParallel>();
 }
 

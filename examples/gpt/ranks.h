@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "examples/gpt/trainer.h"
 
@@ -10,7 +11,7 @@ namespace gpt {
 
 // The processes that this one was started with, by torchrun or the like: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
 // Null where it was started alone. Throws c10::Error where there are not `expected` (0: any number), or where they do
-// not find each other.
-std::unique_ptr<Ranks> start_ranks(int64_t expected);
+// not find each other. `parallel`: "ddp", or "pp" (pipeline.h).
+std::unique_ptr<Ranks> start_ranks(int64_t expected, const std::string& parallel);
 
 }  // namespace gpt
