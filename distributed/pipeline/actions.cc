@@ -62,8 +62,10 @@ std::optional<int64_t> take_number(std::string_view& text, int64_t end, const ch
 Action parse_simple(std::string_view text, std::string_view whole) {
   std::string_view rest = trimmed(text);
   const auto stage = take_number(rest, kStages, "stage", whole);
-  TORCH_CHECK_VALUE(stage, "pipeline schedule: expected an action that begins with the number of a stage, such as 0F1, "
-                    "but got ", shown(whole));
+  TORCH_CHECK_VALUE(stage,
+                    "pipeline schedule: expected an action that begins with the number of a stage, such as 0F1, "
+                    "but got ",
+                    shown(whole));
   size_t length = 0;
   while (length < rest.size() && !is_digit(rest[length])) ++length;
   const std::string_view name = rest.substr(0, length);

@@ -25,9 +25,10 @@ struct TensorChunkSpec {
   std::optional<int64_t> split_dim = 0;
 };
 
-/// The arguments of each of `chunks` microbatches: views, cut along dimension 0 or as the specs say, one a tensor. Sizes
-/// that `chunks` does not divide give the first parts an element more. Throws ValueError, naming the argument, where it
-/// has fewer elements in that dimension than there are to be parts, and where there are specs, but not one an argument.
+/// The arguments of each of `chunks` microbatches: views, cut along dimension 0 or as the specs say, one a tensor.
+/// Sizes that `chunks` does not divide give the first parts an element more. Throws ValueError, naming the argument,
+/// where it has fewer elements in that dimension than there are to be parts, and where there are specs, but not one an
+/// argument.
 std::vector<Tensors> split_args_into_chunks(const Tensors& args, int64_t chunks,
                                             const std::vector<TensorChunkSpec>& args_chunk_spec = {});
 

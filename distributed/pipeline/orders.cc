@@ -22,7 +22,8 @@ class Row {
   Action forward(int64_t stage) { return make_action(stage, Type::FORWARD, forwards_[stage]++); }
   Action backward(int64_t stage, Type type = Type::FULL_BACKWARD) {
     const Action action = make_action(stage, type, backwards_[stage]++);
-    if (type == Type::BACKWARD_INPUT) weights_.push_back(make_action(stage, Type::BACKWARD_WEIGHT, action.microbatch_index));
+    if (type == Type::BACKWARD_INPUT)
+      weights_.push_back(make_action(stage, Type::BACKWARD_WEIGHT, action.microbatch_index));
     return action;
   }
 

@@ -41,13 +41,14 @@ std::vector<Known> known() {
   const auto rounds = [](int64_t ranks, int64_t n) { return n % std::max<int64_t>(1, n / ranks) == 0; };
   const auto fill_and_drain = [](int64_t ranks) { return 3.0 * static_cast<double>(ranks - 1); };
   std::vector<Known> all;
-  all.push_back({"gpipe", gpipe_order, 1, always, fill_and_drain, always,
-                 [](int64_t, int64_t, int64_t n) { return n; }});
+  all.push_back(
+      {"gpipe", gpipe_order, 1, always, fill_and_drain, always, [](int64_t, int64_t, int64_t n) { return n; }});
   all.push_back({"1f1b", one_forward_one_backward_order, 1, enough, fill_and_drain, always,
                  [](int64_t rank, int64_t ranks, int64_t) { return ranks - rank; }});
   for (const int64_t v : {1, 2, 3}) {
     all.push_back({"interleaved 1f1b", [v](int64_t p, int64_t n) { return interleaved_1f1b_order(p, v, n); }, v, rounds,
-                   fill_and_drain, multiple, [v](int64_t rank, int64_t ranks, int64_t n) {
+                   fill_and_drain, multiple,
+                   [v](int64_t rank, int64_t ranks, int64_t n) {
                      return (v - 1) * round_of(ranks, n) + 2 * (ranks - 1 - rank) + 1;
                    }});
     all.push_back({"looped bfs", [v](int64_t p, int64_t n) { return looped_bfs_order(p, v, n); }, v, always,
@@ -136,6 +137,30 @@ TEST(OrdersTest, AllKnownSchedulesRunWithTheBubbleAndTheMemoryThatIsDocumented) 
   EXPECT_GT(with_formula, 5000);
 }
 
+TEST(OrdersTest, BubblesOfUnequalTimesAreAsDocumented) {
+  CostModel costs;
+  costs.forward = 4;
+  costs.backward_input = 5;
+  costs.backward_weight = 3;
+  for (int64_t ranks = 1; ranks <= 8; ++ranks) {
+    for (const int64_t n : {2 * ranks, 3 * ranks}) {
+      const auto expect = [&](const PipelineOrder& order, double bubble) {
+        const Simulation simulation = simulate(order, costs);
+        for (size_t rank = 0; rank < order.size(); ++rank)
+          EXPECT_EQ(simulation.bubble(rank), bubble) << ranks << " ranks";
+      };
+      const auto behind = static_cast<double>(ranks - 1);
+      expect(gpipe_order(ranks, n), behind * (4 + 8));
+      expect(one_forward_one_backward_order(ranks, n), behind * (4 + 8));
+      for (const int64_t v : {1, 2, 3}) {
+        expect(interleaved_1f1b_order(ranks, v, n), behind * (4 + 8));
+        expect(looped_bfs_order(ranks, v, n), behind * (4 + 8));
+        expect(interleaved_zero_bubble_order(ranks, v, n), behind * (4 + 5 - 3));
+      }
+    }
+  }
+}
+
 TEST(OrdersTest, AreWhatThePapersDraw) {
   EXPECT_EQ(to_csv(gpipe_order(2, 2)), "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n");
   EXPECT_EQ(to_csv(one_forward_one_backward_order(2, 3)), "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n");
@@ -187,11 +212,33 @@ TEST(ActionsTest, AreReadAsTheyAreWritten) {
 }
 
 TEST(ActionsTest, TextThatIsNoScheduleThrows) {
-  for (const char* text :
-       {"", "F0", "0", "0F", "F", "0X1", "0F-1", "0F1x", "-1F0", "0UNSHARD1", "0SEND_F", "0OVERLAP_F_B", "0OVERLAP_F_B1",
-        "()OVERLAP_F_B", "(0F1)OVERLAP_F_B", "(0F1;1B0", "(0F1;1B0)", "(0F1;1F0)OVERLAP_F_B", "(1B0;0F1)OVERLAP_F_B",
-        "(0F1;1B0;2B0)OVERLAP_F_B", "((0F1;1B0)OVERLAP_F_B;1B0)OVERLAP_F_B", "99999999999999999999F0", "65536F0",
-        "0F16777216", "0F99999999999999999999999999", "0f1", "0F1 0F2"}) {
+  for (const char* text : {"",
+                           "F0",
+                           "0",
+                           "0F",
+                           "F",
+                           "0X1",
+                           "0F-1",
+                           "0F1x",
+                           "-1F0",
+                           "0UNSHARD1",
+                           "0SEND_F",
+                           "0OVERLAP_F_B",
+                           "0OVERLAP_F_B1",
+                           "()OVERLAP_F_B",
+                           "(0F1)OVERLAP_F_B",
+                           "(0F1;1B0",
+                           "(0F1;1B0)",
+                           "(0F1;1F0)OVERLAP_F_B",
+                           "(1B0;0F1)OVERLAP_F_B",
+                           "(0F1;1B0;2B0)OVERLAP_F_B",
+                           "((0F1;1B0)OVERLAP_F_B;1B0)OVERLAP_F_B",
+                           "99999999999999999999F0",
+                           "65536F0",
+                           "0F16777216",
+                           "0F99999999999999999999999999",
+                           "0f1",
+                           "0F1 0F2"}) {
     EXPECT_THROW(parse_action(text), c10::ValueError) << text;
   }
   try {
@@ -296,7 +343,9 @@ TEST(SimulatorTest, TakesTimesAndLinksAsDocumented) {
   const auto late = parse_csv("0F0,0SEND_F0\n1F0\n");
   EXPECT_THROW(simulate(late, costs), c10::ValueError);
   const auto at_once = parse_csv("0UNSHARD,0F0,0SEND_F0\n1UNSHARD,1RECV_F0,1F0\n");
-  costs.duration = [](const Action& action) { return action.computation_type == Type::UNSHARD && action.stage_index == 1 ? 10.0 : 5.0; };
+  costs.duration = [](const Action& action) {
+    return action.computation_type == Type::UNSHARD && action.stage_index == 1 ? 10.0 : 5.0;
+  };
   EXPECT_DOUBLE_EQ(simulate(at_once, costs).step_time, 10 + 2 + 0.5 + 2 + 5);
   // A slow link: messages follow each other at its pace, and the last of them ends the step.
   costs.duration = nullptr;

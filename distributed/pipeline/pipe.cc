@@ -12,8 +12,8 @@ class Cutter {
  public:
   explicit Cutter(const std::map<std::string, SplitPoint>& spec) : spec_(spec) {}
 
-  // The parts of a sequence whose children's names begin with `prefix`. The first and the last may be empty, where it is
-  // cut at its edge.
+  // The parts of a sequence whose children's names begin with `prefix`. The first and the last may be empty, where it
+  // is cut at its edge.
   std::vector<nn::Sequential> cut(const nn::SequentialImpl& sequence, const std::string& prefix) {
     std::vector<nn::Sequential> parts(1);
     auto child = sequence.begin();

@@ -43,8 +43,8 @@ class Pipe {
 ///   Pipe pipe = pipeline(model, {{"layers.4", SplitPoint::BEGINNING}});
 ///   PipelineStage stage = pipe.build_stage(rank, torch::kCPU, {group});
 ///
-/// C++ has no tracer that would see into any forward(), so what can be cut is a Sequential, and Sequentials within it, at
-/// any depth: of these it is known that each module gets what the one before it gave. Parameters keep their names.
+/// C++ has no tracer that would see into any forward(), so what can be cut is a Sequential, and Sequentials within it,
+/// at any depth: of these it is known that each module gets what the one before it gave. Parameters keep their names.
 /// Throws ValueError where there is no such module, where it lies within something that is no Sequential, and where a
 /// stage would have no modules.
 Pipe pipeline(const nn::Sequential& module, const std::map<std::string, SplitPoint>& split_spec);

@@ -158,7 +158,7 @@ class PipelineSchedule::Step {
     Tensors inputs, outputs;    // outputs until they have gone on
     autograd::edge_list edges;  // of the outputs, or of the loss
     Tensor loss;
-    Tensors gradients;          // of the outputs that have one, when they are there
+    Tensors gradients;  // of the outputs that have one, when they are there
     Tensors input_gradients;
     WeightBackward rest;
     bool is_split = false;
@@ -193,7 +193,8 @@ class PipelineSchedule::Step {
     }
     const auto last = parts_.find(schedule_.shape_.stages - 1);
     if (last == parts_.end() || !options.loss_fn() || (!trains_ && !options_.target.defined())) return;
-    TORCH_CHECK_VALUE(options_.target.defined(), schedule_.name_, ": the rank that has the last stage needs the target");
+    TORCH_CHECK_VALUE(options_.target.defined(), schedule_.name_,
+                      ": the rank that has the last stage needs the target");
     for (Tensors& part : split_args_into_chunks({options_.target}, schedule_.n_microbatches_)) {
       targets_.push_back(std::move(part[0]));
     }
@@ -278,7 +279,8 @@ class PipelineSchedule::Step {
     TORCH_CHECK_VALUE(outputs.size() == 1, schedule_.name_, ": a loss is of one output, but the last stage has ",
                       outputs.size());
     const Tensor loss = schedule_.options_.loss_fn()(outputs[0], targets_[m]);
-    TORCH_CHECK_VALUE(loss.defined() && loss.numel() == 1, schedule_.name_, ": loss_fn must give one element, but gave ",
+    TORCH_CHECK_VALUE(loss.defined() && loss.numel() == 1, schedule_.name_,
+                      ": loss_fn must give one element, but gave ",
                       loss.defined() ? c10::str("sizes ", loss.sizes()) : std::string("an undefined tensor"));
     losses_[m] = loss.detach();
     if (!trains_) return;
@@ -335,9 +337,7 @@ class PipelineSchedule::Step {
     pass_on(part, m, std::move(of_inputs));
   }
 
-  void backward_of_weights(Part& part, size_t m) {
-    accumulate(part, std::exchange(part.microbatches[m].rest, {}));
-  }
+  void backward_of_weights(Part& part, size_t m) { accumulate(part, std::exchange(part.microbatches[m].rest, {})); }
 
   void accumulate(Part& part, WeightBackward rest) {
     if (--part.backwards_left == 0) part.stage.before_last_backward();
@@ -386,14 +386,16 @@ class PipelineSchedule::Step {
   void send_forward(Part& part, size_t m) {
     const int64_t stage = part.stage.stage_index();
     const int to = rank_of(stage + 1), tag = tag_of(Type::SEND_F, stage);
-    if (!std::exchange(part.has_sent, true)) send(to_header(*part.output_metas), to, tag);
+    if (!std::exchange(part.has_sent, true)) {
+      send(to_header(*part.output_metas).to(part.stage.device()), to, tag);
+    }
     for (const Tensor& output : std::exchange(part.microbatches[m].outputs, {})) send(output, to, tag);
   }
 
   void receive_forward(Part& part, size_t m) {
     const int64_t from = part.stage.stage_index() - 1;
     if (!part.header.defined()) {
-      part.header = at::empty({kHeader}, at::kLong);
+      part.header = at::empty({kHeader}, at::TensorOptions().dtype(at::kLong).device(part.stage.device()));
       part.header_work = receive(part.header, rank_of(from), tag_of(Type::SEND_F, from));
     }
     if (part.header_work) {
@@ -406,7 +408,8 @@ class PipelineSchedule::Step {
     const int64_t from = part.stage.stage_index() - 1;
     Receipt& receipt = part.microbatches[m].forward;
     for (const Meta& meta : *part.input_metas) {
-      receipt.tensors.push_back(at::empty(meta.sizes, at::TensorOptions().dtype(meta.dtype).device(part.stage.device())));
+      receipt.tensors.push_back(
+          at::empty(meta.sizes, at::TensorOptions().dtype(meta.dtype).device(part.stage.device())));
       receipt.works.push_back(receive(receipt.tensors.back(), rank_of(from), tag_of(Type::SEND_F, from)));
     }
   }
@@ -414,7 +417,7 @@ class PipelineSchedule::Step {
     if (part.header_work) {
       part.header_work->wait();
       part.header_work.reset();
-      part.input_metas = from_header(part.header);
+      part.input_metas = from_header(part.header.to(c10::kCPU));
       for (const size_t waiting : std::exchange(part.unposted, {})) post_inputs(part, waiting);
     }
     Receipt& receipt = part.microbatches[m].forward;
@@ -434,7 +437,8 @@ class PipelineSchedule::Step {
     Receipt& receipt = part.microbatches[m].backward;
     for (const Meta& meta : *part.output_metas) {
       if (!has_gradient(meta.dtype)) continue;
-      receipt.tensors.push_back(at::empty(meta.sizes, at::TensorOptions().dtype(meta.dtype).device(part.stage.device())));
+      receipt.tensors.push_back(
+          at::empty(meta.sizes, at::TensorOptions().dtype(meta.dtype).device(part.stage.device())));
       receipt.works.push_back(receive(receipt.tensors.back(), rank_of(from), tag_of(Type::SEND_B, from)));
     }
   }
@@ -448,8 +452,8 @@ class PipelineSchedule::Step {
   void check_same(const Part& part, const char* what, std::optional<Metas>& known, const Tensors& said,
                   const Tensors& tensors, size_t m) {
     Metas metas = metas_of(tensors);
-    const std::string name = c10::str(schedule_.name_, ": microbatch ", m, " of stage ", part.stage.stage_index(), " has ",
-                                      what, " ", describe(metas));
+    const std::string name = c10::str(schedule_.name_, ": microbatch ", m, " of stage ", part.stage.stage_index(),
+                                      " has ", what, " ", describe(metas));
     if (!said.empty() && metas != metas_of(said)) {
       throw_shapes(c10::str(name, ", but the stage was made for ", describe(metas_of(said))));
     }
@@ -464,7 +468,8 @@ class PipelineSchedule::Step {
       TORCH_CHECK_VALUE(output.defined(), schedule_.name_, ": stage ", part.stage.stage_index(),
                         " has an undefined output");
       TORCH_CHECK_VALUE(output.dim() <= static_cast<int64_t>(kMostDims), schedule_.name_, ": stage ",
-                        part.stage.stage_index(), " has an output of ", output.dim(), " dimensions, of at most ", kMostDims);
+                        part.stage.stage_index(), " has an output of ", output.dim(), " dimensions, of at most ",
+                        kMostDims);
     }
     TORCH_CHECK_VALUE(!outputs.empty() && outputs.size() <= kMostTensors, schedule_.name_, ": stage ",
                       part.stage.stage_index(), " has ", outputs.size(), " outputs, of at least 1 and at most ",
@@ -487,8 +492,8 @@ class PipelineSchedule::Step {
   // The others need not wait for this rank until their deadlines, and shall know why.
   void fail(const std::string& where, const std::exception& why) {
     const auto* const known = dynamic_cast<const c10::Error*>(&why);
-    const std::string text = c10::str(schedule_.name_, ": rank ", group_->getRank(), " of the pipeline failed in ", where,
-                                      ": ", known != nullptr ? known->msg() : why.what());
+    const std::string text = c10::str(schedule_.name_, ": rank ", group_->getRank(), " of the pipeline failed in ",
+                                      where, ": ", known != nullptr ? known->msg() : why.what());
     for (const auto& [index, part] : parts_) part.stage.abort(text);
   }
 
@@ -587,10 +592,9 @@ Schedule1F1B::Schedule1F1B(const PipelineStage& stage, int64_t n, ScheduleOption
 
 ScheduleInterleaved1F1B::ScheduleInterleaved1F1B(const std::vector<PipelineStage>& stages, int64_t n,
                                                  ScheduleOptions options)
-    : PipelineScheduleMulti(
-          stages, n, std::move(options),
-          interleaved_1f1b_order(ranks_of("ScheduleInterleaved1F1B", stages), count_of(stages), n),
-          "ScheduleInterleaved1F1B") {}
+    : PipelineScheduleMulti(stages, n, std::move(options),
+                            interleaved_1f1b_order(ranks_of("ScheduleInterleaved1F1B", stages), count_of(stages), n),
+                            "ScheduleInterleaved1F1B") {}
 
 ScheduleLoopedBFS::ScheduleLoopedBFS(const std::vector<PipelineStage>& stages, int64_t n, ScheduleOptions options)
     : PipelineScheduleMulti(stages, n, std::move(options),

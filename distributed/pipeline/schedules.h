@@ -25,8 +25,8 @@ struct ScheduleOptions {
   ScheduleOptions() = default;
   /// A loss function, or what can be called like one.
   template <class F>
-  requires std::is_invocable_r_v<at::Tensor, F&, const at::Tensor&, const at::Tensor&>
-  ScheduleOptions(F loss_fn) : loss_fn_(std::move(loss_fn)) {}
+  requires std::is_invocable_r_v<at::Tensor, F&, const at::Tensor&, const at::Tensor&> ScheduleOptions(F loss_fn)
+      : loss_fn_(std::move(loss_fn)) {}
 
   /// On all ranks, or on none: without it steps go forwards only.
   TORCH_ARG(LossFunction, loss_fn);
@@ -74,8 +74,8 @@ class PipelineSchedule {
   /// Goes through the schedule once. `args` are the inputs of stage 0, for the whole batch; other ranks' are not looked
   /// at. Returns the outputs of the last stage, for the whole batch, detached, on its rank; nothing elsewhere.
   ///
-  /// Throws PipeliningShapeError where microbatches do not all have the same sizes, ValueError for arguments that cannot
-  /// be split, and Error where gradients are not recorded but the schedule has backwards.
+  /// Throws PipeliningShapeError where microbatches do not all have the same sizes, ValueError for arguments that
+  /// cannot be split, and Error where gradients are not recorded but the schedule has backwards.
   Tensors step(const Tensors& args = {}, const StepOptions& options = {});
   /// The forwards only, with nothing recorded.
   Tensors eval(const Tensors& args = {}, const StepOptions& options = {});
@@ -104,8 +104,8 @@ class PipelineSchedule {
 /// One stage on each rank.
 class PipelineScheduleSingle : public PipelineSchedule {
  public:
-  /// With any order of one stage a rank, such as one of orders.h, or one that was read from a file (actions.h). `name` is
-  /// for errors.
+  /// With any order of one stage a rank, such as one of orders.h, or one that was read from a file (actions.h). `name`
+  /// is for errors.
   PipelineScheduleSingle(const PipelineStage& stage, int64_t n_microbatches, ScheduleOptions options,
                          const PipelineOrder& compute, const std::string& name = "PipelineScheduleSingle");
 };
@@ -132,7 +132,8 @@ class Schedule1F1B : public PipelineScheduleSingle {
 /// The same with several stages on each rank; the earlier microbatch first. Rank r has stages r, r + ranks, ...
 class ScheduleInterleaved1F1B : public PipelineScheduleMulti {
  public:
-  ScheduleInterleaved1F1B(const std::vector<PipelineStage>& stages, int64_t n_microbatches, ScheduleOptions options = {});
+  ScheduleInterleaved1F1B(const std::vector<PipelineStage>& stages, int64_t n_microbatches,
+                          ScheduleOptions options = {});
 };
 
 /// Several stages on each rank; the earlier stage first.

@@ -119,8 +119,8 @@ OrderShape shape_of(const PipelineOrder& order) {
                       count.forward, " forwards");
     if (!shape.has_backward) continue;
     TORCH_CHECK_VALUE(count.full + count.input == 1 && count.input == count.weight, "pipeline schedule: microbatch ",
-                      microbatch, " of stage ", stage, " has ", count.full, " B, ", count.input, " I and ", count.weight,
-                      " W, but needs one B, or one I and one W");
+                      microbatch, " of stage ", stage, " has ", count.full, " B, ", count.input, " I and ",
+                      count.weight, " W, but needs one B, or one I and one W");
   }
   for (int64_t stage = 0; stage < shape.stages; ++stage) shape.rank_of_stage.push_back(ranks.at(stage));
   TORCH_CHECK_VALUE(ranks.rbegin()->first < shape.stages, "pipeline schedule: stage ", ranks.rbegin()->first,
@@ -150,8 +150,8 @@ OrderShape shape_of(const PipelineOrder& order) {
       if (send == Type::SEND_B && !shape.has_backward) continue;
       const Channel channel{send, stage};
       std::vector<int64_t>& out = sent[channel];
-      TORCH_CHECK_VALUE(out == received[channel], "pipeline schedule: stage ", to, " does not receive what stage ", stage,
-                        " sends by ", to_string(send), ", in that order");
+      TORCH_CHECK_VALUE(out == received[channel], "pipeline schedule: stage ", to, " does not receive what stage ",
+                        stage, " sends by ", to_string(send), ", in that order");
       std::sort(out.begin(), out.end());
       bool is_all = static_cast<int64_t>(out.size()) == shape.microbatches;
       for (size_t i = 0; i < out.size() && is_all; ++i) is_all = out[i] == static_cast<int64_t>(i);
@@ -178,7 +178,11 @@ namespace {
 class Simulator {
  public:
   Simulator(const PipelineOrder& order, const CostModel& costs)
-      : order_(order), costs_(costs), shape_(shape_of(order)), next_(order.size()), live_(order.size()),
+      : order_(order),
+        costs_(costs),
+        shape_(shape_of(order)),
+        next_(order.size()),
+        live_(order.size()),
         has_begun_(order.size()) {
     result_.ranks.resize(order.size());
     clock_.resize(order.size());
@@ -351,7 +355,7 @@ class Simulator {
   std::vector<double> clock_;
   std::vector<int64_t> live_;
   std::vector<bool> has_begun_;
-  std::vector<double> done_;  // when; negative: not yet
+  std::vector<double> done_;                            // when; negative: not yet
   std::map<std::pair<int64_t, int64_t>, double> free_;  // when a link is, by its ranks
   Action missing_;
   Simulation result_;

@@ -13,8 +13,8 @@ namespace torch::distributed::pipelining {
 /// What a message between two ranks takes. Times in seconds, or in whatever unit all times of a simulation have.
 ///
 /// The receiver tells the sender that it is ready, then data comes: with both there at once
-/// T = 2 latency + overhead + bytes / bandwidth, and a latency less where the receiver was there first. Messages from one
-/// rank to another follow each other at the pace of the bandwidth; pairs of ranks do not disturb each other.
+/// T = 2 latency + overhead + bytes / bandwidth, and a latency less where the receiver was there first. Messages from
+/// one rank to another follow each other at the pace of the bandwidth; pairs of ranks do not disturb each other.
 struct LinkModel {
   double latency = 0;    // one way
   double overhead = 0;   // of a message, on both sides together
@@ -70,8 +70,8 @@ Simulation simulate(const PipelineOrder& order, const CostModel& costs = {});
 
 /// Throws ValueError where the schedule is not of a step: each stage on one rank only; every stage from 0 on with every
 /// microbatch from 0 on, forwards once and, where there are backwards at all, backwards once, as B or as I and later W;
-/// messages, where there are some, each sent and received once between stages of different ranks, by the ranks that have
-/// them, received in the order in which they are sent.
+/// messages, where there are some, each sent and received once between stages of different ranks, by the ranks that
+/// have them, received in the order in which they are sent.
 void check_order(const PipelineOrder& order);
 
 /// How many stages and microbatches it has, and which rank has which stage. Throws what check_order() throws.

@@ -52,7 +52,9 @@ constexpr size_t kMostInputs = 8;
 
 template <class M, size_t... I>
 constexpr bool takes(std::index_sequence<I...>) {
-  return requires(M& module, const at::Tensor& t) { nn::call_module(module, (static_cast<void>(I), t)...); };
+  return requires(M & module, const at::Tensor& t) {
+    nn::call_module(module, (static_cast<void>(I), t)...);
+  };
 }
 
 template <class R>
@@ -78,7 +80,8 @@ Tensors call_with(M& module, const Tensors& args) {
       if (args.size() == N) {
         return [&]<size_t... I>(std::index_sequence<I...>) {
           return to_tensors(nn::call_module(module, args[I]...));
-        }(std::make_index_sequence<N>());
+        }
+        (std::make_index_sequence<N>());
       }
     }
     return call_with<Taken, M, N + 1>(module, args);

@@ -126,7 +126,8 @@ class PipelineRanks final : public Ranks {
   void spread_gradients(int64_t part) {
     auto& parameters = parameters_[static_cast<size_t>(part)];
     std::vector<torch::Tensor> flat;
-    for (torch::Tensor& p : parameters) flat.push_back((part == rank() ? p.grad() : torch::empty_like(p)).reshape({-1}));
+    for (torch::Tensor& p : parameters)
+      flat.push_back((part == rank() ? p.grad() : torch::empty_like(p)).reshape({-1}));
     if (flat.empty()) return;
     const torch::Tensor all = torch::cat(flat);
     broadcast(all, part);
