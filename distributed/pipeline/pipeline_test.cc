@@ -380,7 +380,7 @@ TEST(DataParallelPipelineTest, EqualsTheWholeModel) {
         [&](const tensor::DeviceMesh& mesh) {
           const int64_t part = mesh.get_local_rank("dp"), index = mesh.get_local_rank("pp");
           nn::parallel::DistributedDataParallel ddp(layer(index), {mesh.get_group("dp")});
-          PipelineStage stage(ddp, index, 2, c10::kCPU, {mesh.get_group("pp")});
+          const PipelineStage stage = build_stage(ddp, index, PipeInfo{2}, c10::kCPU, {mesh.get_group("pp")});
           const auto order = splits ? interleaved_zero_bubble_order(2, 1, 4) : one_forward_one_backward_order(2, 4);
           PipelineScheduleSingle schedule(stage, 4, mean_square, order);
           Twin twin(2);
@@ -543,34 +543,6 @@ TEST(PipeTest, CutsSequencesAtAnyDepth) {
 }
 
 // --- errors ---
-
-struct FailsImpl : nn::Module {
-  Tensor forward(const Tensor& x) {
-    TORCH_CHECK(++calls < 3, "no more of this");
-    return x * 1;
-  }
-  int calls = 0;
-};
-TORCH_MODULE(Fails);
-
-TEST(FaultsTest, ARankThatThrowsEndsTheOthers) {
-  const auto began = std::chrono::steady_clock::now();
-  const auto errors = c10d::testing::errors_of_group(3, [](int rank, const Group& group) {
-    Fails fails;
-    Sequential own = layer(rank);
-    const PipelineStage stage =
-        rank == 1 ? PipelineStage(fails, 1, 3, c10::kCPU, {group}) : PipelineStage(own, rank, 3, c10::kCPU, {group});
-    const Tensor x = numbers({8, 6}, 1, at::kDouble);
-    Schedule1F1B(stage, 4, mean_square).step({x}, {.target = x});
-  });
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
-  ASSERT_EQ(errors.size(), 3u);
-  EXPECT_NE(errors[1].find("no more of this"), std::string::npos) << errors[1];
-  for (const size_t rank : {0, 2}) {
-    EXPECT_NE(errors[rank].find("rank 1 of the pipeline failed in 1F2: no more of this"), std::string::npos)
-        << errors[rank];
-  }
-}
 
 TEST(FaultsTest, WrongSizesThrowOnAllRanks) {
   struct Case {

@@ -121,30 +121,19 @@ class PipelineSchedule::Step {
   }
 
   Tensors run(const Tensors& args) {
-    try {
-      take_arguments(args);
-    } catch (const std::exception& e) {
-      fail("taking its arguments", e);
-      throw;
-    }
+    guarded("taking its arguments", [&] { take_arguments(args); });
     for (const Action& action : order_[static_cast<size_t>(group_->getRank())]) {
-      try {
+      guarded(action, [&] {
         act(action);
         let_go_of_sent();
-      } catch (const std::exception& e) {
-        fail(to_string(action), e);
-        throw;
-      }
+      });
     }
-    try {
+    guarded("the last sends", [&] {
       while (!sends_.empty()) {
         sends_.front().work->wait();
         sends_.pop_front();
       }
-    } catch (const std::exception& e) {
-      fail("the last sends", e);
-      throw;
-    }
+    });
     return results();
   }
 
@@ -489,11 +478,27 @@ class PipelineSchedule::Step {
     return merge_chunks(chunks, schedule_.options_.output_merge_spec());
   }
 
-  // The others need not wait for this rank until their deadlines, and shall know why.
-  void fail(const std::string& where, const std::exception& why) {
-    const auto* const known = dynamic_cast<const c10::Error*>(&why);
-    const std::string text = c10::str(schedule_.name_, ": rank ", group_->getRank(), " of the pipeline failed in ",
-                                      where, ": ", known != nullptr ? known->msg() : why.what());
+  static std::string text_of(const char* where) { return where; }
+  static std::string text_of(const Action& where) { return to_string(where); }
+
+  // An exception says where it came from, and ends the step on all ranks: the others need not wait for this one until
+  // their deadlines, and shall know why.
+  template <class Where, class Body>
+  void guarded(const Where& where, const Body& body) {
+    try {
+      body();
+    } catch (c10::Error& e) {
+      fail(text_of(where), e.msg());
+      e.add_context(c10::str(schedule_.name_, ": in ", text_of(where), " on rank ", group_->getRank()));
+      throw;
+    } catch (const std::exception& e) {
+      fail(text_of(where), e.what());
+      throw;
+    }
+  }
+  void fail(const std::string& where, const std::string& why) {
+    const std::string text =
+        c10::str(schedule_.name_, ": rank ", group_->getRank(), " of the pipeline failed in ", where, ": ", why);
     for (const auto& [index, part] : parts_) part.stage.abort(text);
   }
 
