@@ -404,6 +404,27 @@ TEST(DataParallelPipelineTest, EqualsTheWholeModel) {
   }
 }
 
+TEST(DataParallelPipelineTest, AnExceptionEndsAllPipelines) {
+  std::vector<std::string> errors(4);
+  const auto began = std::chrono::steady_clock::now();
+  tensor::testing::run_mesh({2, 2},
+                            [&](const tensor::DeviceMesh& mesh) {
+                              const int64_t part = mesh.get_local_rank("dp"), index = mesh.get_local_rank("pp");
+                              nn::parallel::DistributedDataParallel ddp(layer(index), {mesh.get_group("dp")});
+                              const PipelineStage stage(ddp, index, 2, c10::kCPU, {mesh.get_group("pp")});
+                              Schedule1F1B schedule(stage, 2, [&](const Tensor& output, const Tensor& target) {
+                                TORCH_CHECK(part == 0, "no more of this");
+                                return mean_square(output, target);
+                              });
+                              const Tensor x = numbers({4, 6}, 1, at::kDouble);
+                              errors[static_cast<size_t>(2 * part + index)] =
+                                  message_of([&] { schedule.step({x}, {.target = x}); });
+                            },
+                            {"dp", "pp"});
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  for (const std::string& error : errors) EXPECT_NE(error.find("no more of this"), std::string::npos) << error;
+}
+
 TEST(DataParallelPipelineTest, OptionsThatNeedTheOutputsThrow) {
   run_group(1, [](int, const Group& group) {
     nn::parallel::DistributedDataParallelOptions options(group);
