@@ -144,7 +144,7 @@ TEST(PipelineFaults, AKilledProcess) {
       EXPECT_EQ(ended[rank].signal, 0);
       EXPECT_EQ(ended[rank].exit_code, 1);
       EXPECT_THAT(ended[rank].error, ContainsRegex("ranks? 1"));
-      EXPECT_LT(ended[rank].after - ended[1].after, milliseconds(3000));
+      EXPECT_LT(ended[rank].after - ended[1].after, milliseconds(3000)) << ended[rank].error;
     }
   }
 }

@@ -146,11 +146,9 @@ class PipelineSchedule::Step {
   struct Microbatch {
     Tensors inputs, outputs;    // outputs until they have gone on
     autograd::edge_list edges;  // of the outputs, or of the loss
-    Tensor loss;
-    Tensors gradients;  // of the outputs that have one, when they are there
+    Tensors gradients;          // of the outputs that have one, when they are there
     Tensors input_gradients;
     WeightBackward rest;
-    bool is_split = false;
     Receipt forward, backward;
   };
   struct Part {
@@ -245,6 +243,8 @@ class PipelineSchedule::Step {
     if (trains_) {
       for (const Tensor& output : outputs) own.edges.push_back(autograd::gradient_edge(output));
       if (part.backwards_left == 0) part.backwards_left = n_;
+    } else {
+      own.inputs.clear();
     }
     if (part.stage.is_last()) {
       compute_loss(own, outputs, m);
@@ -252,7 +252,6 @@ class PipelineSchedule::Step {
       return;
     }
     own.outputs = detached(outputs);
-    if (!trains_) own.inputs.clear();
     const auto next = parts_.find(part.stage.stage_index() + 1);
     if (next != parts_.end()) next->second.microbatches[m].inputs = std::exchange(own.outputs, {});
   }
@@ -441,12 +440,12 @@ class PipelineSchedule::Step {
   void check_same(const Part& part, const char* what, std::optional<Metas>& known, const Tensors& said,
                   const Tensors& tensors, size_t m) {
     Metas metas = metas_of(tensors);
-    const std::string name = c10::str(schedule_.name_, ": microbatch ", m, " of stage ", part.stage.stage_index(),
-                                      " has ", what, " ", describe(metas));
-    if (!said.empty() && metas != metas_of(said)) {
-      throw_shapes(c10::str(name, ", but the stage was made for ", describe(metas_of(said))));
-    }
-    if (known && metas != *known) throw_shapes(c10::str(name, ", but others of this step have ", describe(*known)));
+    const auto complain = [&](const char* why, const Metas& other) {
+      throw_shapes(c10::str(schedule_.name_, ": microbatch ", m, " of stage ", part.stage.stage_index(), " has ", what,
+                            " ", describe(metas), why, describe(other)));
+    };
+    if (!said.empty() && metas != metas_of(said)) complain(", but the stage was made for ", metas_of(said));
+    if (known && metas != *known) complain(", but others of this step have ", *known);
     known = std::move(metas);
   }
   void check_inputs(Part& part, const Tensors& inputs, size_t m) {
