@@ -21,9 +21,9 @@ struct WeightBackward {
 /// inputs computes the gradients of its other arguments in run(), from the gradient that came to it here. So no
 /// gradient is computed twice; only what a node computes for both, such as the statistics of a normalization, is.
 ///
-/// The graph serves for nothing else afterwards. Hooks on tensors and nodes between results and inputs that also lead
-/// to parameters run twice, with the same gradients. What a node adds to grad() by itself, as re-entrant checkpoints
-/// do, is added here.
+/// What only the gradients of inputs needed is free afterwards, and the graph serves for nothing else. Hooks on tensors
+/// and nodes between results and inputs that also lead to parameters run twice, with the same gradients. What a node
+/// adds to grad() by itself, as re-entrant checkpoints do, is added here.
 std::pair<autograd::variable_list, WeightBackward> backward_input(const autograd::edge_list& roots,
                                                                   const autograd::variable_list& gradients,
                                                                   const autograd::variable_list& inputs);
