@@ -15,6 +15,7 @@
 #include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "autograd/function/custom_function.h"
+#include "autograd/profiler/profiler.h"
 #include "c10/testing/message_of.h"
 #include "distributed/ddp/distributed_data_parallel.h"
 #include "distributed/ddp/testing/group.h"
@@ -766,6 +767,29 @@ TEST(SplitBackwardTest, ComputesNothingTwice) {
   for (size_t i = 1; i < 4; ++i) expect_equal(two[i].grad(), one[i].grad(), 1e-15, c10::str("of leaf ", i));
   rest.run();  // once only
   EXPECT_EQ(products_of_weights, 4);
+}
+
+// How many products of matrices `body` computes.
+template <class Body>
+int products_in(const Body& body) {
+  using namespace autograd::profiler;
+  enableProfiler(ProfilerConfig(ProfilerState::CPU), {ActivityType::CPU});
+  body();
+  const auto result = disableProfiler();
+  int products = 0;
+  for (const auto& event : result->events()) products += event.name() == "aten::mm";
+  return products;
+}
+
+TEST(SplitBackwardTest, OperatorsComputeNothingTwice) {
+  Sequential net(nn::Linear(4, 4), nn::Tanh(), nn::Linear(4, 4), nn::Tanh(), nn::Linear(4, 4));
+  const Tensor x = numbers({2, 4}, 1).requires_grad_(true), gradient = numbers({2, 4}, 2);
+  const Tensor whole = net->forward(x), parted = net->forward(x);
+  EXPECT_EQ(products_in([&] { whole.backward(gradient); }), 6);
+  std::pair<autograd::variable_list, WeightBackward> both;
+  EXPECT_EQ(products_in([&] { both = backward_input({autograd::gradient_edge(parted)}, {gradient}, {x}); }), 3);
+  EXPECT_EQ(products_in([&] { both.second.run(); }), 3);
+  expect_equal(both.first[0], x.grad(), 0, "of the input");
 }
 
 TEST(SplitBackwardTest, TakesGraphsOfAnyForm) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "autograd/engine/autograd_meta.h"
@@ -75,9 +76,11 @@ std::pair<variable_list, WeightBackward> backward_input(const edge_list& roots, 
   }
   if (through.empty()) return {variable_list(inputs.size()), std::move(rest)};
 
-  // Nodes between results and inputs that lead to something else, too, and the gradients that come to them.
+  // Nodes between results and inputs that lead to something else, too; those edges, and the gradients that come to
+  // them.
   struct Branch {
     NodePtr node;
+    std::vector<std::pair<size_t, Edge>> edges;
     std::vector<uint64_t> hooks;
     variable_list gradients;
   };
@@ -85,35 +88,40 @@ std::pair<variable_list, WeightBackward> backward_input(const edge_list& roots, 
   std::vector<NodePtr> others;
   for (const auto& [node, is_between] : leads) {
     if (!is_between || node->num_outputs() == 0) continue;
-    bool branches_off = false;
+    auto branch = std::make_unique<Branch>();
     for (size_t i = 0; i < node->num_outputs(); ++i) {
-      branches_off = branches_off || (node->next_edge(i).is_valid() && !leads_on(node->next_edge(i)));
+      const Edge& edge = node->next_edge(i);
+      if (edge.is_valid() && !leads_on(edge)) branch->edges.emplace_back(i, edge);
     }
-    if (!branches_off) {
+    if (branch->edges.empty()) {
       others.push_back(node->getptr());
       continue;
     }
-    auto branch = std::make_unique<Branch>();
     branch->node = node->getptr();
     branch->gradients.resize(node->num_inputs());
-    // Before the hooks of users, which will run again.
-    auto& hooks = node->mutable_extras().tensor_hooks;
-    const auto own = static_cast<std::ptrdiff_t>(node->num_inputs());
-    for (uint32_t nr = 0; nr < node->num_inputs(); ++nr) {
-      branch->hooks.push_back(add_tensor_hook(*node, nr, [kept = branch.get(), nr](const at::Tensor& gradient) {
+    branches.push_back(std::move(branch));
+  }
+  // A node computes the gradients of all valid edges, whatever the pass is asked for.
+  for (const auto& branch : branches) {
+    Node& node = *branch->node;
+    for (const auto& [i, edge] : branch->edges) node.set_next_edge(i, Edge());
+    auto& hooks = node.mutable_extras().tensor_hooks;
+    for (uint32_t nr = 0; nr < node.num_inputs(); ++nr) {
+      branch->hooks.push_back(add_tensor_hook(node, nr, [kept = branch.get(), nr](const at::Tensor& gradient) {
         kept->gradients[nr] = gradient;
         return at::Tensor();
       }));
     }
-    std::rotate(hooks.begin(), hooks.end() - own, hooks.end());
-    branches.push_back(std::move(branch));
+    // Before the hooks of users, which will run again.
+    std::rotate(hooks.begin(), hooks.end() - static_cast<std::ptrdiff_t>(node.num_inputs()), hooks.end());
   }
 
   variable_list result;
   {
-    const auto take_hooks_away = c10::make_scope_exit([&] {
+    const auto put_back = c10::make_scope_exit([&] {
       for (const auto& branch : branches) {
         for (const uint64_t key : branch->hooks) remove_tensor_hook(*branch->node, key);
+        for (const auto& [i, edge] : branch->edges) branch->node->set_next_edge(i, edge);
       }
     });
     result = Engine::get_default_engine().execute(through, through_gradients, /*keep_graph=*/true,
