@@ -30,6 +30,7 @@
 #include "nn/layers/activation.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/loss.h"
 #include "nn/layers/normalization.h"
 #include "optim/adamw.h"
 #include "optim/sgd.h"
@@ -301,7 +302,7 @@ TEST(SchedulesTest, ActionsOfParametersCallTheStages) {
     options.unshard(note("unshard")).reshard(note("reshard")).reduce_grad(note("reduce"));
     PipelineStage stage(layer(0), 0, 1, c10::kCPU, options);
     const Tensor x = numbers({2, 6}, 1, at::kDouble);
-    Schedule1F1B(stage, 1, mean_square).step({x}, {.target = x});
+    Schedule1F1B(stage, 1, nn::MSELoss()).step({x}, {.target = x});
     const auto order = parse_csv("0UNSHARD,0F0,0B0,0REDUCE_GRAD,0RESHARD\n");
     PipelineScheduleSingle(stage, 1, mean_square, order).step({x}, {.target = x});
   });
