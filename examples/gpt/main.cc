@@ -40,8 +40,8 @@ ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");
 ABSL_FLAG(int64_t, ranks, 0, "processes that train together, which a launcher has started (0: as many as it says)");
 ABSL_FLAG(std::string, parallel, "ddp",
-          "how they do: ddp, each with the whole model and a part of the batch; fsdp, each with a part of both; or tp, "
-          "each with a part of every layer");
+          "how they do: ddp, each with the whole model and a part of the batch; fsdp, each with a part of both; tp, each "
+          "with a part of every layer; or pp, each with some of the layers");
 ABSL_FLAG(int64_t, checkpoint_every, 200, "steps between checkpoints");
 ABSL_FLAG(int64_t, validate_every, 0, "steps between validations (0: a tenth of --steps)");
 ABSL_FLAG(bool, resume, false, "go on from the checkpoint in --out");

@@ -7,6 +7,7 @@
 #include "distributed/ddp/distributed_data_parallel.h"
 #include "distributed/process_group/init.h"
 #include "examples/gpt/fully_sharded.h"
+#include "examples/gpt/pipeline.h"
 #include "examples/gpt/process_ranks.h"
 #include "examples/gpt/tensor_parallel.h"
 
@@ -34,6 +35,7 @@ constexpr Kind kKinds[] = {
     {"ddp", []() -> std::unique_ptr<Ranks> { return std::make_unique<DataParallel>(); }},
     {"fsdp", fully_sharded_ranks},
     {"tp", tensor_parallel_ranks},
+    {"pp", pipeline_ranks},
 };
 
 const Kind& kind_of(const std::string& parallel) {

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "distributed/process_group/init.h"
 #include "distributed/tensor/dtensor.h"
 #include "distributed/tensor/parallel/loss_parallel.h"
 #include "distributed/tensor/parallel/style.h"
+#include "examples/gpt/process_ranks.h"
 
 namespace gpt {
 namespace {
@@ -40,32 +40,18 @@ class PartOf final : public torch::nn::TensorRule {
   tensor::SpecPtr spec_;
 };
 
-class TensorParallel final : public Ranks {
+class TensorParallel final : public ProcessRanks {
  public:
-  TensorParallel() : group_(torch::distributed::get_default_group()) {}
-  ~TensorParallel() override {
-    parallel_ = nullptr;
-    group_.reset();
-    try {
-      torch::distributed::destroy_process_group();
-    } catch (const std::exception&) {
-      // Whoever still waits is told by its own group.
-    }
-  }
-  TensorParallel(const TensorParallel&) = delete;
-  TensorParallel& operator=(const TensorParallel&) = delete;
-
-  int64_t rank() const override { return group_->getRank(); }
-  int64_t size() const override { return group_->getSize(); }
+  int64_t parts_of_batch() const override { return 1; }
 
   void take(Gpt& model) override {
     TORCH_CHECK_VALUE(model->options().heads % size() == 0, "heads=", model->options().heads, " is no multiple of the ",
                       size(), " ranks");
     for (const torch::Tensor& p : model->parameters()) {
       std::vector<torch::Tensor> tensors{p.detach()};
-      group_->broadcast(tensors)->wait();
+      group()->broadcast(tensors)->wait();
     }
-    const auto mesh = tensor::DeviceMesh::from_group(group_, model->parameters()[0].device().type(), "tp");
+    const auto mesh = tensor::DeviceMesh::from_group(group(), model->parameters()[0].device().type(), "tp");
     {
       // Its first weights are not used; the numbers drawn for them are drawn again.
       torch::Generator generator = at::detail::getDefaultCPUGenerator();
@@ -91,27 +77,12 @@ class TensorParallel final : public Ranks {
 
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) override {
     const auto guard = parallel::loss_parallel();
-    const tensor::DTensor mean(parallel_->loss(gathered(tokens), gathered(targets)));
+    const tensor::DTensor mean(parallel_->loss(tokens, targets));
     return mean.to_local();
   }
-  double mean(double value) override { return sum(value) / static_cast<double>(size()); }
-  bool any(bool here) override { return sum(here ? 1 : 0) > 0; }
+  double mean(double value) override { return value; }
 
  private:
-  double sum(double value) {
-    std::vector<torch::Tensor> all{torch::full({1}, value, torch::kDouble)};
-    group_->allreduce(all)->wait();
-    return all[0].item<double>();
-  }
-
-  // The whole batch, of which the trainer gives each rank a part.
-  torch::Tensor gathered(torch::Tensor part) {
-    torch::Tensor whole = torch::empty({size() * part.size(0), part.size(1)}, part.options());
-    group_->all_gather_single(whole, part)->wait();
-    return whole;
-  }
-
-  c10::intrusive_ptr<c10d::ProcessGroup> group_;
   Gpt parallel_{nullptr};
 };
 

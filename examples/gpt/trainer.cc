@@ -179,7 +179,8 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
               /*growth_interval=*/2000, /*enabled=*/settings.dtype == "fp16"),
       window_(std::max<int64_t>(1, settings.steps / kChartPoints)) {
   const auto on_device = torch::TensorOptions(torch::kLong).device(execution.device);
-  const int64_t parts = ranks == nullptr ? 1 : ranks->size();
+  if (ranks != nullptr) ranks->check(settings);
+  const int64_t parts = ranks == nullptr ? 1 : ranks->parts_of_batch();
   TORCH_CHECK_VALUE(settings.batch % parts == 0, "batch=", settings.batch, " is no multiple of the ", parts, " ranks");
   TORCH_CHECK_VALUE(ranks == nullptr || !execution.cuda_graph, "cuda_graph is for one process");
   tokens_ = torch::empty({settings.batch / parts, settings.model.context}, on_device);
@@ -285,7 +286,11 @@ torch::Tensor Trainer::loss(const torch::Tensor& tokens, const torch::Tensor& ta
 void Trainer::step_on_batch() {
   step_loss_ = loss(tokens_, targets_, /*trains=*/true);
   optimizer_.zero_grad();
-  scaler_.scale(step_loss_).backward();
+  if (step_loss_.defined()) {
+    scaler_.scale(step_loss_).backward();
+  } else {
+    step_loss_ = ranks_->forward_backward(tokens_, targets_);
+  }
   scaler_.unscale_(optimizer_);
   const std::vector<torch::Tensor> parameters = model_->parameters();
   std::vector<torch::Tensor> gradients;
@@ -300,7 +305,7 @@ double Trainer::train_step() {
                                        settings_.least_learning_rate);
   for (auto& group : optimizer_.param_groups()) group.options().set_lr(rate);
   const Batch batch = text_.training_batch(settings_.batch);
-  const int64_t rows = tokens_.size(0), from = ranks_ == nullptr ? 0 : ranks_->rank() * rows;
+  const int64_t rows = tokens_.size(0), from = rows == settings_.batch ? 0 : ranks_->rank() * rows;
   tokens_.copy_(batch.first.narrow(0, from, rows));
   targets_.copy_(batch.second.narrow(0, from, rows));
   if (!execution_.cuda_graph || steps_run_ < kStepsBeforeCapture) {

@@ -53,8 +53,14 @@ class Ranks {
   virtual void take(Gpt& model) = 0;
   // Throws c10::ValueError for settings that cannot be trained with so.
   virtual void check(const RunSettings& /*settings*/) const {}
-  // Of this rank's part; backward() then gives the mean gradient of all.
-  virtual torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) = 0;
+  // Into how many parts a batch goes: one for each rank, or 1 where all work on the same.
+  virtual int64_t parts_of_batch() const { return size(); }
+  // Of this rank's part; backward() then gives the mean gradient of all. Undefined where forward_backward() does both.
+  virtual torch::Tensor loss(const torch::Tensor& /*tokens*/, const torch::Tensor& /*targets*/) { return {}; }
+  // The loss of the whole batch, with its gradients in grad() on all ranks.
+  virtual torch::Tensor forward_backward(const torch::Tensor& /*tokens*/, const torch::Tensor& /*targets*/) {
+    return {};
+  }
   virtual double mean(double value) = 0;
   virtual bool any(bool here) = 0;
   // Whether no rank has the whole model: losses and checkpoints then take all ranks.

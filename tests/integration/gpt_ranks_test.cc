@@ -140,6 +140,23 @@ TEST_F(GptRanks, PartsOfLayersTrainAsOne) {
   }
 }
 
+TEST_F(GptRanks, APipelineTrainsAsOne) {
+  out_ = "one";
+  const Outcome one = run(command({"--steps=30", "--layers=3"}), {folder_});
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  out_ = "pipeline";
+  const std::vector<Outcome> ranks = run_ranks(2, {"--steps=30", "--layers=3", "--parallel=pp"});
+  for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
+  out_ = "other";
+  for (const std::string& option : {std::string("--dropout=0.1"), std::string("--dtype=bf16")}) {
+    for (const Outcome& o : run_ranks(2, {"--parallel=pp", option})) {
+      EXPECT_EQ(o.exit_code, 1);
+      EXPECT_THAT(o.err, HasSubstr("is not for --parallel=pp"));
+    }
+  }
+}
+
 TEST_F(GptRanks, AKilledRankEndsTheOther) {
   const std::vector<Outcome> ranks = run_ranks(2, {"--steps=10000000"}, {.signal = SIGKILL, .after_ms = 1500});
   EXPECT_EQ(ranks[1].signal, SIGKILL);
@@ -158,7 +175,8 @@ TEST_F(GptRanks, OptionsThatMakeNoSense) {
   const Outcome alone = run(command({"--ranks=2"}), {folder_});
   EXPECT_EQ(alone.exit_code, 1);
   EXPECT_EQ(alone.err, "gpt: --ranks=2, but 1 process was started: a launcher such as torchrun starts them\n");
-  EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err, HasSubstr("--parallel=other is not ddp or fsdp or tp"));
+  EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err,
+              HasSubstr("--parallel=other is not ddp or fsdp or tp or pp"));
   for (const Outcome& o : run_ranks(3, {})) {
     EXPECT_EQ(o.exit_code, 1);
     EXPECT_THAT(o.err, HasSubstr("batch=4 is no multiple of the 3 ranks"));

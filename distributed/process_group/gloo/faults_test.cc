@@ -78,6 +78,24 @@ TEST_P(Faults, AKilledRank) {
   }
 }
 
+// Nothing but a receive is on its way when the connection ends.
+TEST(FaultsOfMessages, AKilledRankThatIsReceivedFrom) {
+  const auto ended = run_group(2, milliseconds(6000), [](ProcessGroupGloo& group, int rank) {
+    Tensors t{at::full({4}, 1.0f)};
+    group.allreduce(t)->wait();
+    if (rank == 1) {
+      ::usleep(200000);
+      ::kill(::getpid(), SIGKILL);
+    }
+    group.recv(t, 1, 3)->wait();
+  });
+  EXPECT_EQ(ended[1].signal, SIGKILL);
+  EXPECT_EQ(ended[0].exit_code, 1);
+  expect_contains(ended[0].error, "RECV with tag 3 from rank 1");
+  expect_contains(ended[0].error, "lost rank 1");
+  EXPECT_LT(ended[0].after - ended[1].after, milliseconds(2000));
+}
+
 TEST_P(Faults, AStoppedRank) {
   const auto begin = std::chrono::steady_clock::now();
   const auto ended = run_group(4, milliseconds(700), [](ProcessGroupGloo& group, int rank) {

@@ -303,7 +303,12 @@ class GlooEngine final : public Engine {
     uint64_t comes = 0;
     int from = -1;
     const auto header = buffer(&comes, sizeof comes);
-    header->recv(sources, slot(kSizeSlot, call.tag));
+    // What may come from several ranks is not told when a connection ends, and would wait until its deadline.
+    if (sources.size() == 1) {
+      header->recv(sources[0], slot(kSizeSlot, call.tag));
+    } else {
+      header->recv(sources, slot(kSizeSlot, call.tag));
+    }
     header->waitRecv(&from);
     TORCH_CHECK_WITH(DistBackendError, comes == bytes, "rank ", from, " sent ", comes, " bytes, but rank ", rank(),
                      " receives ", bytes);
