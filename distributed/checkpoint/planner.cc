@@ -188,19 +188,18 @@ std::pair<std::vector<SavePlan>, Metadata> DefaultSavePlanner::create_global_pla
                         "'", first.index.fqn, "' is ", text_of(first), " on rank ", places[0].rank, ", and ",
                         text_of(other), " on rank ", place.rank);
     }
-    const auto chunk_of = [&](const Place& place) {
-      const auto& data = item_at(place).tensor_data;
-      return data ? data->chunk : ChunkStorageMetadata();
+    const auto are_replicas = [&](const Place& a, const Place& b) {
+      return !first.tensor_data || item_at(a).tensor_data->chunk == item_at(b).tensor_data->chunk;
     };
     std::stable_sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
-      if (!item_at(a).tensor_data) return false;
+      if (!first.tensor_data) return false;
       const ChunkStorageMetadata &x = item_at(a).tensor_data->chunk, &y = item_at(b).tensor_data->chunk;
       return x.offsets != y.offsets ? x.offsets < y.offsets : x.sizes < y.sizes;
     });
     TensorStorageMetadata stored;
     for (size_t i = 0; i < places.size();) {
       size_t end = i + 1;
-      while (end < places.size() && chunk_of(places[end]) == chunk_of(places[i])) ++end;
+      while (end < places.size() && are_replicas(places[end], places[i])) ++end;
       const WriteItem& item = item_at(places[i]);
       if (!item.tensor_data || bytes_of(item) > 0) {
         if (item.tensor_data) stored.chunks.push_back(item.tensor_data->chunk);

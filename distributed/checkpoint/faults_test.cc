@@ -1,0 +1,170 @@
+// Processes that are killed while they save, and disks that are full: what was saved before is there.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "distributed/checkpoint/filesystem.h"
+#include "distributed/checkpoint/state_dict_loader.h"
+#include "distributed/checkpoint/state_dict_saver.h"
+#include "distributed/checkpoint/testing.h"
+#include "distributed/process_group/gloo/process_group_gloo.h"
+#include "distributed/store/file_store.h"
+#include "distributed/testing/run_processes.h"
+#include "utils/serialize/file_io.h"
+
+namespace torch::distributed::checkpoint {
+namespace {
+
+using at::Tensor;
+using c10d::testing::Ended;
+using c10d::testing::Group;
+using c10d::testing::run_processes;
+using std::chrono::milliseconds;
+using testing::dict;
+using testing::error_of;
+using testing::expect_has;
+using testing::files_of;
+using testing::new_folder;
+
+Group gloo(const std::string& path, int rank, int size) {
+  auto store = c10::make_intrusive<c10d::FileStore>(path, size);
+  auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(10000));
+  options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::GLOO,
+                    c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, options));
+  return group;
+}
+
+// All values of a state have its version.
+StateDict state_of(const std::vector<int>& ranks, int version, int64_t numel) {
+  c10::Dict<c10::IValue, c10::IValue> parts;
+  for (const int rank : ranks) parts.insert(c10::str("part", rank), at::full({numel}, static_cast<double>(version)));
+  return {{"parts", c10::IValue(parts)}, {"replica", at::full({300}, static_cast<double>(version))}, {"step", version}};
+}
+
+// The version that the folder has whole; -1, with a failure, for a mixture.
+int version_in(const std::string& folder, int ranks, int64_t numel) {
+  std::vector<int> all;
+  for (int r = 0; r < ranks; ++r) all.push_back(r);
+  StateDict state = state_of(all, -1, numel);
+  load(state, {.checkpoint_id = folder, .no_dist = true});
+  const int version = static_cast<int>(state.at("step").toInt());
+  EXPECT_TRUE(at::equal(state.at("replica").toTensor(), at::full({300}, static_cast<double>(version))));
+  for (const auto& entry : state.at("parts").toGenericDict()) {
+    EXPECT_TRUE(at::equal(entry.value().toTensor(), at::full({numel}, static_cast<double>(version))));
+  }
+  return version;
+}
+
+TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
+  constexpr int kRanks = 3;
+  constexpr int64_t kNumel = 20000;
+  std::mt19937 random(7);
+  for (int run = 0; run < 12; ++run) {
+    const std::string folder = new_folder(), done = folder + ".done";
+    const int victim = run % kRanks;
+    const auto delay = std::chrono::microseconds(random() % 40000);
+    const std::vector<Ended> ended = run_processes(
+        kRanks,
+        [&](int rank) {
+          const Group group = gloo(folder + ".store", rank, kRanks);
+          for (int version = 1; version < 10000; ++version) {
+            save(state_of({rank}, version, kNumel), {.checkpoint_id = folder, .process_group = group});
+            if (rank == 0) serialize::write_file(done, std::to_string(version));
+          }
+        },
+        milliseconds(20000),
+        [&](const std::vector<pid_t>& processes) {
+          while (::access(done.c_str(), F_OK) != 0) std::this_thread::sleep_for(milliseconds(1));
+          std::this_thread::sleep_for(delay);
+          ::kill(processes[static_cast<size_t>(victim)], SIGKILL);
+        });
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      if (static_cast<int>(rank) == victim) {
+        EXPECT_EQ(ended[rank].signal, SIGKILL);
+        continue;
+      }
+      EXPECT_EQ(ended[rank].exit_code, 1);
+      EXPECT_NE(ended[rank].error.find(c10::str("rank ", victim)), std::string::npos) << ended[rank].error;
+      EXPECT_LT(ended[rank].after - ended[static_cast<size_t>(victim)].after, milliseconds(5000));
+    }
+    const int acknowledged = std::stoi(serialize::read_file(done)), there = version_in(folder, kRanks, kNumel);
+    EXPECT_GE(there, acknowledged) << "run " << run;
+    EXPECT_LE(there, acknowledged + 1) << "run " << run;
+    // The next save takes away what the killed one left.
+    save(state_of({0, 1, 2}, 99, kNumel), {.checkpoint_id = folder, .no_dist = true});
+    EXPECT_EQ(files_of(folder).size(), 2u);
+    EXPECT_EQ(version_in(folder, kRanks, kNumel), 99);
+  }
+}
+
+TEST(Full, FilesOfOneRankThatMayNotGrowAreAnErrorOnAll) {
+  constexpr int kRanks = 3;
+  const std::string folder = new_folder();
+  const std::vector<Ended> ended = run_processes(kRanks, [&](int rank) {
+    const Group group = gloo(folder + ".store", rank, kRanks);
+    save(state_of({rank}, 1, 1000), {.checkpoint_id = folder, .process_group = group});
+    if (rank == 1) {
+      ::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{100000, 100000};
+      TORCH_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    }
+    const std::string error = error_of([&] {
+      save(state_of({rank}, 2, 100000), {.checkpoint_id = folder, .process_group = group});
+    });
+    TORCH_CHECK(error.find(c10::str("save: write failed on 1 of 3 ranks. Rank 1: write failed for ", folder,
+                                    "/data-1-2.safetensors: File too large")) == 0,
+                error);
+    // The group is whole, and smaller states still have room.
+    save(state_of({rank}, 3, 1000), {.checkpoint_id = folder, .process_group = group});
+  });
+  for (const Ended& e : ended) EXPECT_EQ(e.exit_code, 0) << e.error;
+  EXPECT_EQ(version_in(folder, kRanks, 1000), 3);
+  EXPECT_EQ(files_of(folder).size(), 4u);
+}
+
+TEST(Full, ADiskIsAnErrorOnAllAndLosesNothing) {
+  const std::string disk = new_folder(), folder = disk + "/run";
+  std::filesystem::create_directories(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=512k") != 0) {
+    GTEST_SKIP() << "no tmpfs can be mounted here";
+  }
+  constexpr int kRanks = 2;
+  const std::vector<Ended> ended = run_processes(kRanks, [&](int rank) {
+    const Group group = gloo(disk + ".store", rank, kRanks);
+    // Twice: the second time there are files of the first, and two states have room.
+    for (int version = 1; version <= 2; ++version) {
+      save(state_of({rank}, version, 10000), {.checkpoint_id = folder, .process_group = group});
+    }
+    const std::vector<std::string> before = files_of(folder);
+    for (int i = 0; i < 2; ++i) {
+      const std::string error = error_of([&] {
+        save(state_of({rank}, 3, 100000), {.checkpoint_id = folder, .process_group = group});
+      });
+      TORCH_CHECK(error.find("save: write failed on ") == 0 && error.find("No space left on device") != std::string::npos,
+                  error);
+    }
+    std::vector<Tensor> ones{at::ones({1})};
+    group->allreduce(ones)->wait();
+    TORCH_CHECK(files_of(folder) == before, "files were left");
+    save(state_of({rank}, 4, 10000), {.checkpoint_id = folder, .process_group = group});
+  });
+  for (const Ended& e : ended) EXPECT_EQ(e.exit_code, 0) << e.error;
+  EXPECT_EQ(version_in(folder, kRanks, 10000), 4);
+  ::umount(disk.c_str());
+}
+
+}  // namespace
+}  // namespace torch::distributed::checkpoint
