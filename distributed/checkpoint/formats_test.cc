@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "distributed/checkpoint/filesystem.h"
+#include "distributed/checkpoint/format_utils.h"
 #include "distributed/checkpoint/state_dict_loader.h"
 #include "distributed/checkpoint/state_dict_saver.h"
 #include "distributed/checkpoint/testing.h"
 #include "distributed/tensor/dtensor.h"
+#include "utils/pickle/file.h"
 #include "utils/serialize/crc32c.h"
 #include "utils/serialize/file_io.h"
 #include "utils/serialize/safetensors.h"
@@ -280,6 +282,49 @@ TEST(HuggingFace, OneFileAndSeveralAreRead) {
   hostile["weight_map"]["a"] = "model-00002-of-00002.safetensors";
   serialize::write_file(several + "/model.safetensors.index.json", hostile.dump());
   expect_has(error_of([&] { load(state, {.checkpoint_id = several}); }), "has no tensor 'a'");
+}
+
+TEST(Convert, FoldersBecomeFilesAndComeBack) {
+  const std::string root = new_folder();
+  std::filesystem::create_directories(root);
+  const std::string file = root + "/a.pt", back = root + "/back";
+  for (const std::string& name : {"dcp_1_rank", "dcp_2_ranks"}) {
+    dcp_to_torch_save(testdata(name), file);
+    const IValue whole = torch::pickle::load(file);
+    const auto groups = whole.toGenericDict().at("opt").toGenericDict().at("param_groups").toListRef();
+    EXPECT_EQ(groups.size(), 2u);
+    EXPECT_EQ(groups[1].toGenericDict().at("lr").toDouble(), 0.2);
+    torch_save_to_dcp(file, back);
+    StateDict state = of_dcp();
+    load(state, {.checkpoint_id = back});
+    check_dcp(state);
+  }
+  EXPECT_TRUE(at::equal(load_state_dict_from_keys({"opt.state", "rows"}, {.checkpoint_id = back})
+                            .toGenericDict().at("rows").toTensor(),
+                        counted({5, 3})));
+  EXPECT_EQ(load_state_dict_from_keys({"opt.state"}, {.checkpoint_id = back}).toGenericDict().size(), 1u);
+  // As safetensors files.
+  const std::string one = root + "/one.safetensors", folder = root + "/hf", few = root + "/few";
+  dcp_to_safetensors(back, one);
+  EXPECT_TRUE(at::equal(safetensors::File(one).get("rows"), counted({5, 3})));
+  EXPECT_TRUE(at::equal(safetensors::File(one).get("opt.state.w.exp_avg"), counted({4})));
+  EXPECT_FALSE(safetensors::File(one).contains("step"));
+  dcp_to_safetensors(back, folder, {.max_shard_bytes = 70});
+  EXPECT_GT(files_of(folder).size(), 3u);
+  StateDict state{{"rows", at::zeros({5, 3})}, {"plain", at::zeros({2, 3})}};
+  load(state, {.checkpoint_id = folder});
+  EXPECT_TRUE(at::equal(state.at("rows").toTensor(), counted({5, 3})));
+  EXPECT_TRUE(at::equal(state.at("plain").toTensor(), counted({2, 3})));
+  dcp_to_safetensors(back, few, {.prefix = "opt.state.w."});
+  EXPECT_EQ(files_of(few), (std::vector<std::string>{"model.safetensors"}));
+  EXPECT_EQ(safetensors::File(few + "/model.safetensors").keys().size(), 2u);
+  safetensors_to_dcp(one, back);
+  StateDict rows{{"rows", at::zeros({5, 3})}};
+  load(rows, {.checkpoint_id = back});
+  EXPECT_TRUE(at::equal(rows.at("rows").toTensor(), counted({5, 3})));
+  expect_has(error_of([&] { dcp_to_safetensors(back, one, {.prefix = "nothing."}); }), "no tensor whose name begins");
+  torch::pickle::save(IValue(3), file);
+  expect_has(error_of([&] { torch_save_to_dcp(file, back); }), "holds a Int, expected a dict");
 }
 
 }  // namespace
