@@ -21,6 +21,9 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 using c10d::testing::Group;
+using tensor::DeviceMesh;
+using tensor::distribute_tensor;
+using tensor::DTensor;
 using testing::counted;
 using testing::dict;
 using testing::error_of;
@@ -28,9 +31,6 @@ using testing::expect_has;
 using testing::files_of;
 using testing::new_folder;
 using testing::with_mesh;
-using tensor::DeviceMesh;
-using tensor::distribute_tensor;
-using tensor::DTensor;
 
 // --- one rank ---
 
@@ -123,12 +123,16 @@ TEST(Checkpoint, MistakesAreErrorsBeforeAnythingIsTouched) {
   const std::string text = error_of([&] { load(other, {.checkpoint_id = folder}); });
   expect_has(text, "'a' has sizes [2, 3] there and [3, 2] here");
   expect_has(text, "'b' is no tensor there but one here");
-  expect_has(error_of([&] { save({{"a.b", 1}, {"a", dict({{"b", 2}})}}, {.checkpoint_id = folder}); }),
+  expect_has(error_of([&] {
+               save({{"a.b", 1}, {"a", dict({{"b", 2}})}}, {.checkpoint_id = folder});
+             }),
              "two values have the name 'a.b'");
   expect_has(error_of([&] { save({{"a", dict({{0.5, 2}})}}, {.checkpoint_id = folder}); }), "keys of dicts");
   EXPECT_THROW((StateDict{{"a", 1}, {"a", 2}}), c10::ValueError);
-  expect_has(error_of([&] { save({{"a", 1}}, {.storage_writer = std::make_shared<FileSystemWriter>(
-                                                  folder, FileSystemWriterOptions{.overwrite = false})}); }),
+  expect_has(error_of([&] {
+               save({{"a", 1}}, {.storage_writer = std::make_shared<FileSystemWriter>(
+                                     folder, FileSystemWriterOptions{.overwrite = false})});
+             }),
              "overwrite(false)");
   StateDict again{{"a", at::zeros({2, 3})}, {"b", 0}};
   load(again, {.checkpoint_id = folder});
@@ -177,8 +181,8 @@ TEST(Checkpoint, SeveralThreadsWriteSeveralFiles) {
   const std::string folder = new_folder();
   StateDict state;
   for (int i = 0; i < 10; ++i) state.set(c10::str("t", i), counted({20, i + 1}, i));
-  save(state, {.storage_writer =
-                   std::make_shared<FileSystemWriter>(folder, FileSystemWriterOptions{.thread_count = 3})});
+  save(state,
+       {.storage_writer = std::make_shared<FileSystemWriter>(folder, FileSystemWriterOptions{.thread_count = 3})});
   EXPECT_EQ(files_of(folder).size(), 4u);
   StateDict loaded;
   for (int i = 0; i < 10; ++i) loaded.set(c10::str("t", i), at::zeros({20, i + 1}));

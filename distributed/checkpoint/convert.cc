@@ -3,7 +3,8 @@
 //   convert runs/step-1000 model.pt                                   a folder as a file of torch.save
 //   convert runs/step-1000 model.safetensors --prefix=model.          its tensors as one safetensors file
 //   convert runs/step-1000 exported --huggingface --prefix=model.     or as a folder of Hugging Face's
-//   convert model.pt runs/imported                                    a file (.safetensors, or of torch.save) as a folder
+//   convert model.pt runs/imported                                    a file (.safetensors, or of torch.save) as a
+//   folder
 //
 // Folders are read where this library, PyTorch (.metadata) or Hugging Face's libraries wrote them.
 #include <cstdio>
@@ -22,7 +23,8 @@ namespace dcp = torch::distributed::checkpoint;
 constexpr const char* kUsage =
     "usage: convert FROM TO [--huggingface] [--prefix=PREFIX] [--max-shard-bytes=N]\n"
     "FROM: a checkpoint's folder, or a file: .safetensors, or of torch.save\n"
-    "TO: a file (.safetensors; .pt, .pth or .bin for one of torch.save), or a folder: from a file a checkpoint's, with\n"
+    "TO: a file (.safetensors; .pt, .pth or .bin for one of torch.save), or a folder: from a file a checkpoint's, "
+    "with\n"
     "    --huggingface one of safetensors files\n";
 
 bool ends_with(const std::string& text, const std::string& end) {

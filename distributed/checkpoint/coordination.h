@@ -13,8 +13,8 @@
 namespace torch::distributed::checkpoint {
 
 /// A step of save() or load() that failed on some ranks; every rank throws it. The text has each rank's error:
-/// "save: write failed on 1 of 4 ranks. Rank 2: write failed for /a/data-2-1.safetensors: No space left on device (errno
-/// 28)".
+/// "save: write failed on 1 of 4 ranks. Rank 2: write failed for /a/data-2-1.safetensors: No space left on device
+/// (errno 28)".
 class CheckpointException : public c10::DistError {
  public:
   CheckpointException(const std::string& operation, const std::string& step, int ranks,
@@ -40,10 +40,9 @@ class Ranks {
   int size() const { return size_; }
   bool is_coordinator() const { return rank_ == 0; }
 
-  /// Each rank does `local`; the coordinator makes of what they give, in the order of ranks, what each receives. Where a
-  /// rank or the coordinator throws, all throw CheckpointException, of step `local_step` or `global_step`.
-  std::string reduce_scatter(const char* local_step, const std::function<std::string()>& local,
-                             const char* global_step,
+  /// Each rank does `local`; the coordinator makes of what they give, in the order of ranks, what each receives. Where
+  /// a rank or the coordinator throws, all throw CheckpointException, of step `local_step` or `global_step`.
+  std::string reduce_scatter(const char* local_step, const std::function<std::string()>& local, const char* global_step,
                              const std::function<std::vector<std::string>(std::vector<std::string>)>& global) const;
   /// The same where all receive the same.
   std::string all_reduce(const char* local_step, const std::function<std::string()>& local, const char* global_step,

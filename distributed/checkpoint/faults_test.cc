@@ -121,9 +121,8 @@ TEST(Full, FilesOfOneRankThatMayNotGrowAreAnErrorOnAll) {
       const rlimit limit{100000, 100000};
       TORCH_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
     }
-    const std::string error = error_of([&] {
-      save(state_of({rank}, 2, 100000), {.checkpoint_id = folder, .process_group = group});
-    });
+    const std::string error =
+        error_of([&] { save(state_of({rank}, 2, 100000), {.checkpoint_id = folder, .process_group = group}); });
     TORCH_CHECK(error.find(c10::str("save: write failed on 1 of 3 ranks. Rank 1: write failed for ", folder,
                                     "/data-1-2.safetensors: File too large")) == 0,
                 error);
@@ -150,11 +149,11 @@ TEST(Full, ADiskIsAnErrorOnAllAndLosesNothing) {
     }
     const std::vector<std::string> before = files_of(folder);
     for (int i = 0; i < 2; ++i) {
-      const std::string error = error_of([&] {
-        save(state_of({rank}, 3, 100000), {.checkpoint_id = folder, .process_group = group});
-      });
-      TORCH_CHECK(error.find("save: write failed on ") == 0 && error.find("No space left on device") != std::string::npos,
-                  error);
+      const std::string error =
+          error_of([&] { save(state_of({rank}, 3, 100000), {.checkpoint_id = folder, .process_group = group}); });
+      TORCH_CHECK(
+          error.find("save: write failed on ") == 0 && error.find("No space left on device") != std::string::npos,
+          error);
     }
     std::vector<Tensor> ones{at::ones({1})};
     group->allreduce(ones)->wait();

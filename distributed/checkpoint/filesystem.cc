@@ -117,8 +117,7 @@ class DataFile : public serialize::Sink {
       if (key == "__metadata__") continue;
       const auto begin = tensor.at("data_offsets").at(0).get<uint64_t>();
       const auto end = tensor.at("data_offsets").at(1).get<uint64_t>();
-      StorageInfo info{
-          .relative_path = name, .offset = header_.size() + begin, .length = end - begin, .checksums = {}};
+      StorageInfo info{.relative_path = name, .offset = header_.size() + begin, .length = end - begin, .checksums = {}};
       if (end > begin) info.checksums = checksums_.at(begin);
       places.emplace(key, std::move(info));
     }
@@ -147,8 +146,9 @@ std::vector<WriteResult> write_file(const std::string& path, const std::string& 
     const std::variant<Tensor, IValue> data = planner.resolve_data(*item);
     if (const auto* value = std::get_if<IValue>(&data)) {
       const auto text = std::make_shared<std::string>(detail::value_text(*value));
-      tensors.emplace_back(key_of(*item), at::from_blob(text->data(), {static_cast<int64_t>(text->size())},
-                                                        [text](void*) {}, at::TensorOptions(c10::kByte)));
+      tensors.emplace_back(key_of(*item), at::from_blob(
+                                              text->data(), {static_cast<int64_t>(text->size())}, [text](void*) {},
+                                              at::TensorOptions(c10::kByte)));
       continue;
     }
     const Tensor& tensor = std::get<Tensor>(data);
@@ -185,7 +185,8 @@ class InputFile {
       const ssize_t n = ::pread(fd_, out, std::min<uint64_t>(bytes, uint64_t{1} << 30), static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) throw_io_error("read", path_);
-      if (n == 0) throw_format_error(c10::str("checkpoint: ", path_, " ends at byte ", offset, ", before its data does"));
+      if (n == 0)
+        throw_format_error(c10::str("checkpoint: ", path_, " ends at byte ", offset, ", before its data does"));
       out += n;
       offset += static_cast<uint64_t>(n);
       bytes -= static_cast<uint64_t>(n);
@@ -198,8 +199,8 @@ class InputFile {
   const int fd_;
 };
 
-// Bytes of a stored chunk, read in blocks, each of which is checked as a whole. Parts of one block that follow each other
-// take one read.
+// Bytes of a stored chunk, read in blocks, each of which is checked as a whole. Parts of one block that follow each
+// other take one read.
 class ChunkReader {
  public:
   // Counts in `bytes_read`. All that it is given must outlive it.
@@ -228,6 +229,7 @@ class ChunkReader {
       bytes -= n;
     }
   }
+
  private:
   static constexpr uint64_t kNone = ~uint64_t{0};
 
@@ -235,10 +237,9 @@ class ChunkReader {
     file_.read(info_.offset + block * kChecksumBlock, out, size);
     bytes_read_ += size;
     if (!info_.checksums.empty() && serialize::crc32c(0, out, size) != info_.checksums[block]) {
-      throw_format_error(c10::str("checkpoint: ", file_.path(), " is damaged: bytes ",
-                                  info_.offset + block * kChecksumBlock, " to ",
-                                  info_.offset + block * kChecksumBlock + size, ", of '", name_,
-                                  "', do not have their checksum"));
+      throw_format_error(
+          c10::str("checkpoint: ", file_.path(), " is damaged: bytes ", info_.offset + block * kChecksumBlock, " to ",
+                   info_.offset + block * kChecksumBlock + size, ", of '", name_, "', do not have their checksum"));
     }
   }
 
@@ -416,7 +417,8 @@ void FileSystemWriter::finish(Metadata& metadata, const std::vector<std::vector<
     for (const auto& [name, bytes] : metadata.files) {
       const uint64_t there = size_of(file(name));
       if (there != bytes) {
-        throw_format_error(c10::str("checkpoint: ", file(name), " has ", there, " bytes where ", bytes, " were written"));
+        throw_format_error(
+            c10::str("checkpoint: ", file(name), " has ", there, " bytes where ", bytes, " were written"));
       }
     }
     serialize::write_file(file(detail::kIndexName), text);

@@ -1,9 +1,9 @@
 // Checkpoints in folders.
 //
 // A folder has the files `data-<rank>-<number>.safetensors`, whose tensors are chunks ("NAME@OFFSET,OFFSET") and values
-// (JSON, "NAME@json"), and index.json, which says what lies where, with sizes and checksums. index.json comes last, by a
-// rename: where it is, the checkpoint is whole. A folder that has a checkpoint may be saved to again: the new files have
-// other numbers, and the old ones go when the new index is there. A process killed at any moment leaves the old
+// (JSON, "NAME@json"), and index.json, which says what lies where, with sizes and checksums. index.json comes last, by
+// a rename: where it is, the checkpoint is whole. A folder that has a checkpoint may be saved to again: the new files
+// have other numbers, and the old ones go when the new index is there. A process killed at any moment leaves the old
 // checkpoint or the new one.
 #pragma once
 

@@ -141,7 +141,8 @@ class DcpReader {
     return std::string(tree_[id].view());
   }
   uint64_t number(NodeId id) const {
-    if (tree_[id].kind != NodeKind::kInt || tree_[id].integer < 0) tree_.fail(id, "expected a number that is not negative");
+    if (tree_[id].kind != NodeKind::kInt || tree_[id].integer < 0)
+      tree_.fail(id, "expected a number that is not negative");
     return static_cast<uint64_t>(tree_[id].integer);
   }
   // Of torch.Size((2, 3)).
@@ -246,7 +247,9 @@ Metadata read_hugging_face_metadata(const std::string& folder) {
     add_file(metadata, folder, kHuggingFaceFileName, nullptr);
     return metadata;
   }
-  const auto fail = [&](const std::string& what) { throw_format_error(c10::str("checkpoint: ", index_path, ": ", what)); };
+  const auto fail = [&](const std::string& what) {
+    throw_format_error(c10::str("checkpoint: ", index_path, ": ", what));
+  };
   std::map<std::string, std::string> files;
   std::map<std::string, std::map<std::string, std::string>> by_file;
   try {

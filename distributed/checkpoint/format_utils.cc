@@ -35,7 +35,8 @@ StateDict room_for(const Metadata& metadata, const std::vector<std::string>& nam
   StateDict state;
   for (const std::string& name : names) {
     const auto* tensor = std::get_if<TensorStorageMetadata>(&metadata.state_dict_metadata.at(name));
-    state.set(name, tensor == nullptr ? IValue() : IValue(at::empty_contiguous(tensor->size, tensor->properties.dtype)));
+    state.set(name,
+              tensor == nullptr ? IValue() : IValue(at::empty_contiguous(tensor->size, tensor->properties.dtype)));
   }
   return state;
 }
@@ -102,8 +103,8 @@ void dcp_to_safetensors(const std::string& dcp_checkpoint_dir, const std::string
     in_shard += bytes;
     total += bytes;
   }
-  TORCH_CHECK_VALUE(!shards.empty(), "dcp_to_safetensors: ", dcp_checkpoint_dir, " has no tensor whose name begins with '",
-                    options.prefix, "'");
+  TORCH_CHECK_VALUE(!shards.empty(), "dcp_to_safetensors: ", dcp_checkpoint_dir,
+                    " has no tensor whose name begins with '", options.prefix, "'");
   nlohmann::json index{{"metadata", {{"total_size", total}}}, {"weight_map", nlohmann::json::object()}};
   if (!is_one_file) {
     std::error_code error;

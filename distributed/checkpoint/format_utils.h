@@ -28,8 +28,8 @@ struct SafetensorsOptions {
 };
 
 /// The tensors of a checkpoint as a folder of Hugging Face's: model.safetensors, or model-00001-of-0000N.safetensors
-/// and so on with model.safetensors.index.json, which comes last; or as one file, where the path ends in ".safetensors".
-/// Takes memory for one file. Throws ValueError where there is no tensor to write.
+/// and so on with model.safetensors.index.json, which comes last; or as one file, where the path ends in
+/// ".safetensors". Takes memory for one file. Throws ValueError where there is no tensor to write.
 void dcp_to_safetensors(const std::string& dcp_checkpoint_dir, const std::string& path,
                         const SafetensorsOptions& options = {});
 /// A safetensors file as a checkpoint of this library.

@@ -29,6 +29,9 @@ using c10::IValue;
 using c10d::testing::Group;
 using nlohmann::json;
 using serialize::read_file;
+using tensor::DeviceMesh;
+using tensor::distribute_tensor;
+using tensor::DTensor;
 using testing::counted;
 using testing::dict;
 using testing::error_of;
@@ -36,9 +39,6 @@ using testing::expect_has;
 using testing::files_of;
 using testing::new_folder;
 using testing::with_mesh;
-using tensor::DeviceMesh;
-using tensor::distribute_tensor;
-using tensor::DTensor;
 
 std::string testdata(const std::string& name) {
   return "distributed/checkpoint/testdata/" + name;
@@ -53,10 +53,9 @@ StateDict of_dcp() {
           {"step", 0},
           {"text", ""},
           {"pair", IValue()},
-          {"opt",
-           dict({{"state", dict({{"w", dict({{"step", at::zeros({})}, {"exp_avg", at::zeros({4})}})}})},
-                 {"param_groups",
-                  std::vector<IValue>{dict({{"lr", 0.0}, {"params", std::vector<IValue>{}}}), dict({{"lr", 0.0}})}}})}};
+          {"opt", dict({{"state", dict({{"w", dict({{"step", at::zeros({})}, {"exp_avg", at::zeros({4})}})}})},
+                        {"param_groups", std::vector<IValue>{dict({{"lr", 0.0}, {"params", std::vector<IValue>{}}}),
+                                                             dict({{"lr", 0.0}})}}})}};
 }
 
 void check_dcp(const StateDict& state) {
@@ -207,11 +206,17 @@ TEST(Damage, HostileIndexesAreRefused) {
       {"has 28 bytes, and takes 32", [&](json& i) { chunk(i)["bytes"] = 28; }},
       {"1 checksums of", [&](json& i) { chunk(i)["bytes"] = uint64_t{1} << 40; }},
       {"sizes [4611686018427387904, 4], which are none",
-       [&](json& i) { i["tensors"]["a"]["size"] = {4611686018427387904, 4}; }},
+       [&](json& i) {
+         i["tensors"]["a"]["size"] = {4611686018427387904, 4};
+       }},
       {"do not make it up: its chunks have 8 of 4000000000000 elements",
-       [&](json& i) { i["tensors"]["a"]["size"] = {2000000000000, 2}; }},
+       [&](json& i) {
+         i["tensors"]["a"]["size"] = {2000000000000, 2};
+       }},
       {"do not make it up: a chunk at 2 of 4 elements in dimension 0 of 4",
-       [&](json& i) { chunk(i)["offsets"] = {2, 0}; }},
+       [&](json& i) {
+         chunk(i)["offsets"] = {2, 0};
+       }},
       {"are there twice",
        [&](json& i) {
          i["tensors"]["a"]["size"] = {5, 2};
@@ -299,9 +304,9 @@ TEST(Convert, FoldersBecomeFilesAndComeBack) {
     load(state, {.checkpoint_id = back});
     check_dcp(state);
   }
-  EXPECT_TRUE(at::equal(load_state_dict_from_keys({"opt.state", "rows"}, {.checkpoint_id = back})
-                            .toGenericDict().at("rows").toTensor(),
-                        counted({5, 3})));
+  EXPECT_TRUE(at::equal(
+      load_state_dict_from_keys({"opt.state", "rows"}, {.checkpoint_id = back}).toGenericDict().at("rows").toTensor(),
+      counted({5, 3})));
   EXPECT_EQ(load_state_dict_from_keys({"opt.state"}, {.checkpoint_id = back}).toGenericDict().size(), 1u);
   // As safetensors files.
   const std::string one = root + "/one.safetensors", folder = root + "/hf", few = root + "/few";

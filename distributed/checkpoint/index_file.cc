@@ -42,7 +42,9 @@ class Reader {
  public:
   explicit Reader(std::string where) : where_(std::move(where)) {}
 
-  [[noreturn]] void fail(const std::string& what) const { throw_format_error(c10::str("checkpoint: ", where_, ": ", what)); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw_format_error(c10::str("checkpoint: ", where_, ": ", what));
+  }
 
   json parse(std::string_view text) const {
     // Depth is limited before the document is made: its destructor takes stack.
@@ -50,8 +52,10 @@ class Reader {
     bool in_text = false;
     for (size_t i = 0; i < text.size(); ++i) {
       if (in_text) {
-        if (text[i] == '\\') ++i;
-        else if (text[i] == '"') in_text = false;
+        if (text[i] == '\\')
+          ++i;
+        else if (text[i] == '"')
+          in_text = false;
       } else if (text[i] == '"') {
         in_text = true;
       } else if (text[i] == '[' || text[i] == '{') {
@@ -290,7 +294,8 @@ IValue value_of(const Reader& reader, const json& given) {
     for (const json& entry : content) {
       if (!entry.is_array() || entry.size() != 2) reader.fail("an entry of a dict that is none");
       const IValue key = value_of(reader, entry[0]);
-      if (!key.isString() && !key.isInt() && !key.isBool() && !key.isDouble()) reader.fail("a key of a dict that is none");
+      if (!key.isString() && !key.isInt() && !key.isBool() && !key.isDouble())
+        reader.fail("a key of a dict that is none");
       dict.insert_or_assign(key, value_of(reader, entry[1]));
     }
     return dict;
@@ -451,7 +456,8 @@ Metadata parse_index(std::string_view text, const std::string& path) {
     metadata.storage_data.emplace(MetadataIndex{name}, reader.storage(given));
     add(name, BytesStorageMetadata{});
   }
-  for (const auto& [name, list] : reader.object(index, "paths").items()) metadata.planner_data[name] = reader.path(list);
+  for (const auto& [name, list] : reader.object(index, "paths").items())
+    metadata.planner_data[name] = reader.path(list);
   check_metadata(metadata, path, /*has_exact_lengths=*/true);
   return metadata;
 }

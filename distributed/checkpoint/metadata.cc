@@ -21,8 +21,8 @@ std::string text_of(const Chunk& chunk) {
   return text.empty() ? "[]" : text;
 }
 
-// Two of the chunks that overlap. Each dimension in turn cuts them, where none reaches over, into groups, which the other
-// dimensions cut further. Groups that no dimension cuts, which no sharding makes, are compared in pairs.
+// Two of the chunks that overlap. Each dimension in turn cuts them, where none reaches over, into groups, which the
+// other dimensions cut further. Groups that no dimension cuts, which no sharding makes, are compared in pairs.
 class OverlapSearch {
  public:
   explicit OverlapSearch(size_t dims) : dims_(dims) {}

@@ -86,8 +86,8 @@ struct Metadata {
 /// The number of elements; nullopt for a negative size or a number beyond int64.
 std::optional<int64_t> numel_of(const Extents& sizes);
 
-/// What keeps `chunks` from covering a tensor of `size` exactly, as "elements [2, 4) x [0, 3) are there twice"; "" where
-/// nothing does. Sorts: n log n steps for n chunks that lie as shards of any kind do.
+/// What keeps `chunks` from covering a tensor of `size` exactly, as "elements [2, 4) x [0, 3) are there twice"; ""
+/// where nothing does. Sorts: n log n steps for n chunks that lie as shards of any kind do.
 std::string uncovered(const Extents& size, const std::vector<ChunkStorageMetadata>& chunks);
 
 }  // namespace torch::distributed::checkpoint

@@ -21,6 +21,8 @@ using c10::IValue;
 using c10d::testing::errors_of_group;
 using c10d::testing::Group;
 using c10d::testing::run_group;
+using tensor::DeviceMesh;
+using tensor::distribute_tensor;
 using testing::counted;
 using testing::dict;
 using testing::error_of;
@@ -28,8 +30,6 @@ using testing::expect_has;
 using testing::files_of;
 using testing::new_folder;
 using testing::with_mesh;
-using tensor::DeviceMesh;
-using tensor::distribute_tensor;
 
 TEST(Cover, IsExact) {
   using Chunks = std::vector<ChunkStorageMetadata>;
@@ -45,8 +45,7 @@ TEST(Cover, IsExact) {
   // A hole and an overlap of as many elements.
   EXPECT_EQ(uncovered({2, 2}, {{{0, 0}, {2, 1}}, {{0, 0}, {1, 2}}}), "elements [0, 1) x [0, 1) are there twice");
   // A pinwheel, which no line cuts.
-  const Chunks pinwheel{
-      {{0, 0}, {1, 2}}, {{0, 2}, {2, 1}}, {{2, 1}, {1, 2}}, {{1, 0}, {2, 1}}, {{1, 1}, {1, 1}}};
+  const Chunks pinwheel{{{0, 0}, {1, 2}}, {{0, 2}, {2, 1}}, {{2, 1}, {1, 2}}, {{1, 0}, {2, 1}}, {{1, 1}, {1, 1}}};
   EXPECT_EQ(uncovered({3, 3}, pinwheel), "");
   Chunks shifted = pinwheel;
   shifted[4].offsets = {1, 0};
@@ -229,25 +228,25 @@ TEST(Errors, OfOneRankAreThrownOnAllAndLoseNothing) {
     EXPECT_TRUE(at::equal(state.at("model").toGenericDict().begin()->value().toTensor(), counted({3}, 1)));
   });
   // A rank that lacks something, a file that is damaged, and a folder that cannot be.
-  for (const std::string& error : errors_of_group(3, [&](int rank, const Group& group) {
+  for (const std::string& error : errors_of_group(3, [&](int rank, const Group&group) {
          StateDict state = state_of(rank == 1 ? 7 : rank, 0);
          load(state, {.checkpoint_id = folder, .process_group = group});
        })) {
     expect_has(error, "load: plan failed on 1 of 3 ranks. Rank 1: the checkpoint has no 'model.part7'");
   }
   std::filesystem::resize_file(folder + "/data-2-1.safetensors", 20);
-  for (const std::string& error : errors_of_group(3, [&](int rank, const Group& group) {
+  for (const std::string& error : errors_of_group(3, [&](int rank, const Group&group) {
          StateDict state = state_of(rank, 0);
          load(state, {.checkpoint_id = folder, .process_group = group});
        })) {
     expect_has(error, "Rank 2: checkpoint: " + folder + "/data-2-1.safetensors has 20 bytes where");
   }
-  for (const std::string& error : errors_of_group(2, [&](int rank, const Group& group) {
+  for (const std::string& error : errors_of_group(2, [&](int rank, const Group&group) {
          save(state_of(rank, 0), {.checkpoint_id = folder + "/index.json/below", .process_group = group});
        })) {
     expect_has(error, "Rank 0: create of folder failed for " + folder + "/index.json/below: Not a directory");
   }
-  for (const std::string& error : errors_of_group(2, [&](int rank, const Group& group) {
+  for (const std::string& error : errors_of_group(2, [&](int rank, const Group&group) {
          StateDict state = state_of(rank, 0);
          load(state, {.checkpoint_id = folder + "/nothing", .process_group = group});
        })) {
@@ -256,7 +255,7 @@ TEST(Errors, OfOneRankAreThrownOnAllAndLoseNothing) {
 }
 
 TEST(Errors, APartialTensorIsRefused) {
-  for (const std::string& error : errors_of_group(2, [&](int rank, const Group& group) {
+  for (const std::string& error : errors_of_group(2, [&](int rank, const Group&group) {
          const DeviceMesh mesh(c10::kCPU, {2}, {0, 1}, rank, {group});
          save({{"p", tensor::DTensor::from_local(at::ones({2}), mesh, {Partial()})}},
               {.checkpoint_id = new_folder(), .process_group = group});

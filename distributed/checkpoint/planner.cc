@@ -224,9 +224,8 @@ std::pair<std::vector<SavePlan>, Metadata> DefaultSavePlanner::create_global_pla
     metadata.state_dict_metadata.emplace(first.index.fqn, std::move(stored));
   }
   // The largest first, each to who has least to write of those that have it.
-  std::stable_sort(replicas.begin(), replicas.end(), [&](const auto& a, const auto& b) {
-    return bytes_of(item_at(a[0])) > bytes_of(item_at(b[0]));
-  });
+  std::stable_sort(replicas.begin(), replicas.end(),
+                   [&](const auto& a, const auto& b) { return bytes_of(item_at(a[0])) > bytes_of(item_at(b[0])); });
   for (const std::vector<Place>& places : replicas) {
     keep(*std::min_element(places.begin(), places.end(),
                            [&](const Place& a, const Place& b) { return load[a.rank] < load[b.rank]; }));
@@ -318,8 +317,7 @@ LoadPlan DefaultLoadPlanner::create_local_plan() {
         bool overlaps = true;
         for (size_t d = 0; d < dims && overlaps; ++d) {
           const int64_t begin = std::max(own.chunk.offsets[d], chunk.offsets[d]);
-          const int64_t end =
-              std::min(own.chunk.offsets[d] + own.chunk.sizes[d], chunk.offsets[d] + chunk.sizes[d]);
+          const int64_t end = std::min(own.chunk.offsets[d] + own.chunk.sizes[d], chunk.offsets[d] + chunk.sizes[d]);
           item.dest_offsets[d] = begin - own.chunk.offsets[d];
           item.storage_offsets[d] = begin - chunk.offsets[d];
           item.lengths[d] = end - begin;

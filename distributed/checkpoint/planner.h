@@ -41,7 +41,7 @@ struct WriteItem {
 /// What a rank writes.
 struct SavePlan {
   std::vector<WriteItem> items;
-  std::string storage_data;                   // the storage's own, for this rank
+  std::string storage_data;                                // the storage's own, for this rank
   std::vector<std::pair<std::string, Path>> planner_data;  // where the values stand
 };
 

@@ -18,8 +18,8 @@ Tensor BlockingAsyncStager::copy_of(const std::string& name, const Tensor& tenso
   if (const tensor::DTensorImpl* impl = tensor::detail::impl_of(tensor)) {
     return tensor::detail::wrap(copy_of(name, impl->local()), impl->spec());
   }
-  TORCH_CHECK_TYPE(tensor.layout() == c10::Layout::Strided, "async_save: '", name, "' has the layout ",
-                   tensor.layout(), ", which a checkpoint does not have");
+  TORCH_CHECK_TYPE(tensor.layout() == c10::Layout::Strided, "async_save: '", name, "' has the layout ", tensor.layout(),
+                   ", which a checkpoint does not have");
   Tensor& kept = kept_[name];
   if (!kept.defined() || kept.sizes() != tensor.sizes() || kept.scalar_type() != tensor.scalar_type()) {
     kept = at::empty_contiguous(tensor.sizes(), tensor.scalar_type());

@@ -16,7 +16,8 @@ class AsyncStager {
   virtual ~AsyncStager() = default;
   /// `state_dict` has no Stateful objects. What is returned does not change with it.
   virtual StateDict stage(const StateDict& state_dict) = 0;
-  /// Whether async_save() calls synchronize_staging() before it returns; else the caller does, before the state changes.
+  /// Whether async_save() calls synchronize_staging() before it returns; else the caller does, before the state
+  /// changes.
   virtual bool should_synchronize_after_execute() const { return true; }
   virtual void synchronize_staging() {}
 };

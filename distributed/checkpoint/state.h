@@ -36,14 +36,14 @@ class StateDict {
   class Value {
    public:
     template <class T>
-      requires(std::is_convertible_v<T, c10::IValue> && !std::is_convertible_v<T, std::shared_ptr<Stateful>>)
-    Value(const T& value) : value(value) {}
+    requires(std::is_convertible_v<T, c10::IValue> && !std::is_convertible_v<T, std::shared_ptr<Stateful>>)
+        Value(const T& value)
+        : value(value) {}
     /// A dict of the tensors, and of what stands in extra_state.
     Value(const nn::StateDict& state);
     Value(const OrderedDict<std::string, at::Tensor>& tensors) : Value(nn::StateDict(tensors)) {}
     template <class T>
-      requires std::is_convertible_v<T*, Stateful*>
-    Value(std::shared_ptr<T> object) : object(std::move(object)) {}
+    requires std::is_convertible_v<T*, Stateful*> Value(std::shared_ptr<T> object) : object(std::move(object)) {}
 
     c10::IValue value;  // None where there is an object
     std::shared_ptr<Stateful> object;

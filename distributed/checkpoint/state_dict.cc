@@ -162,9 +162,9 @@ IValue from_rank0(const c10::intrusive_ptr<c10d::ProcessGroup>& group, const cha
           }
           const bool is_tensor = leaf.value.isTensor();
           const Tensor tensor = is_tensor ? leaf.value.toTensor() : Tensor();
-          described.push_back(std::vector<IValue>{
-              keys, elements, IValue(is_tensor), is_tensor ? IValue(tensor.sizes()) : leaf.value,
-              is_tensor ? IValue(static_cast<int64_t>(tensor.scalar_type())) : IValue()});
+          described.push_back(
+              std::vector<IValue>{keys, elements, IValue(is_tensor), is_tensor ? IValue(tensor.sizes()) : leaf.value,
+                                  is_tensor ? IValue(static_cast<int64_t>(tensor.scalar_type())) : IValue()});
         }
         const std::vector<char> bytes = torch::pickle_save(IValue(std::move(described)));
         return std::string(bytes.begin(), bytes.end());
@@ -183,9 +183,9 @@ IValue from_rank0(const c10::intrusive_ptr<c10d::ProcessGroup>& group, const cha
     }
     IValue value = parts[3];
     if (parts[2].toBool()) {
-      std::vector<Tensor> tensor{ranks.is_coordinator()
-                                     ? leaves[i].value.toTensor().detach().contiguous()
-                                     : at::empty(parts[3].toIntVector(), static_cast<at::ScalarType>(parts[4].toInt()))};
+      std::vector<Tensor> tensor{
+          ranks.is_coordinator() ? leaves[i].value.toTensor().detach().contiguous()
+                                 : at::empty(parts[3].toIntVector(), static_cast<at::ScalarType>(parts[4].toInt()))};
       group->broadcast(tensor)->wait();
       value = tensor[0];
     }
@@ -385,12 +385,13 @@ void set_optimizer_state_dict(nn::Module& given, const Optimizers& optimizers, c
   check_setting(kOperation, options);
   const c10::NoGradGuard no_grad;
   const auto names = names_of(unwrapped(given));
-  const IValue tree = options.broadcast_from_rank0 ? from_rank0(group_of(options), kOperation, given_state.tree())
-                                                   : given_state.tree();
+  const IValue tree =
+      options.broadcast_from_rank0 ? from_rank0(group_of(options), kOperation, given_state.tree()) : given_state.tree();
   const GenericDict state = tree.toGenericDict();
   // Flat, too, where a checkpoint's format has no place for empty dicts.
-  const GenericDict states =
-      !options.flatten_optimizer_state_dict && state.contains(kState) ? state.at(kState).toGenericDict() : GenericDict();
+  const GenericDict states = !options.flatten_optimizer_state_dict && state.contains(kState)
+                                 ? state.at(kState).toGenericDict()
+                                 : GenericDict();
   std::unordered_map<std::string, GenericDict> group_of_name;
   if (!options.flatten_optimizer_state_dict) {
     TORCH_CHECK_VALUE(state.contains(kGroups), kOperation, ": the state has no '", kGroups, "'");

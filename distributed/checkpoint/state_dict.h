@@ -35,8 +35,8 @@ struct StateDictOptions {
   bool strict = true;
   /// Setting: rank 0 alone has the state, which the others get tensor by tensor. Only with full_state_dict.
   bool broadcast_from_rank0 = false;
-  /// Whether the optimizers' state is flat: {"state.WEIGHT.exp_avg": ..., "param_groups.WEIGHT.lr": ...}, without lists,
-  /// so that states of parts of a model merge.
+  /// Whether the optimizers' state is flat: {"state.WEIGHT.exp_avg": ..., "param_groups.WEIGHT.lr": ...}, without
+  /// lists, so that states of parts of a model merge.
   bool flatten_optimizer_state_dict = false;
   /// The ranks, for what they tell each other. Null: the default group.
   c10::intrusive_ptr<c10d::ProcessGroup> process_group = nullptr;
@@ -46,8 +46,8 @@ using Optimizers = std::vector<optim::Optimizer*>;
 using Submodules = std::vector<const nn::Module*>;
 
 /// Parameters and persistent buffers by the names that the model has where nothing is distributed. Tensors share their
-/// data with the model unless options say otherwise. With `submodules`, of those only. Throws ValueError for a submodule
-/// that is not in the model.
+/// data with the model unless options say otherwise. With `submodules`, of those only. Throws ValueError for a
+/// submodule that is not in the model.
 nn::StateDict get_model_state_dict(nn::Module& model, const StateDictOptions& options = {},
                                    const Submodules& submodules = {});
 
@@ -68,9 +68,9 @@ std::pair<nn::StateDict, optim::StateDict> get_state_dict(nn::Module& model, con
 nn::IncompatibleKeys set_model_state_dict(nn::Module& model, const nn::StateDict& state,
                                           const StateDictOptions& options = {});
 
-/// Gives optimizers their parts of a state that get_optimizer_state_dict() gave, for this model or one that is distributed
-/// otherwise. Before backward() or after step(). A parameter whose state is of step 0 gets none, as one has before its
-/// first step. Throws ValueError where a group of the optimizer is none of the state's.
+/// Gives optimizers their parts of a state that get_optimizer_state_dict() gave, for this model or one that is
+/// distributed otherwise. Before backward() or after step(). A parameter whose state is of step 0 gets none, as one has
+/// before its first step. Throws ValueError where a group of the optimizer is none of the state's.
 void set_optimizer_state_dict(nn::Module& model, const Optimizers& optimizers, const optim::StateDict& state,
                               const StateDictOptions& options = {});
 

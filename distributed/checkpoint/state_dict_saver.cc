@@ -101,7 +101,9 @@ class Saving {
     try {
       ranks_.all_reduce(
           kWrite,
-          [&] { return detail::to_bytes(writer_->write_data(planner_->finish_plan(std::move(final_plan)), *planner_)); },
+          [&] {
+            return detail::to_bytes(writer_->write_data(planner_->finish_plan(std::move(final_plan)), *planner_));
+          },
           kFinish,
           [&](const std::vector<std::string>& texts) {
             std::vector<std::vector<WriteResult>> results;
@@ -176,8 +178,7 @@ class Background {
   FuturePtr start(std::function<void()> work) {
     wait();
     // The process' rank is never destroyed; a program ends when what it saves is saved.
-    [[maybe_unused]] static const int at_exit =
-        std::atexit([] { c10d::RankLocal<Background>::get().wait(); });
+    [[maybe_unused]] static const int at_exit = std::atexit([] { c10d::RankLocal<Background>::get().wait(); });
     const auto future = c10::make_intrusive<c10::ivalue::Future>(c10::NoneType::get());
     thread_ = std::thread([work = std::move(work), future, rank = c10d::current_rank()]() mutable {
       const c10d::RankScope scope(std::move(rank));
@@ -293,9 +294,8 @@ FuturePtr async_save(const StateDict& state_dict, const AsyncSaveOptions& option
       options.stager != nullptr ? options.stager : std::make_shared<BlockingAsyncStager>();
   StateDict staged;
   saving->ranks().all("staging", [&] { staged = stager->stage(detail::without_objects(state_dict)); });
-  FuturePtr future = background.start([saving, staged = std::move(staged), stager] {
-    saving->run([&] { return staged; });
-  });
+  FuturePtr future =
+      background.start([saving, staged = std::move(staged), stager] { saving->run([&] { return staged; }); });
   if (stager->should_synchronize_after_execute()) stager->synchronize_staging();
   return future;
 }

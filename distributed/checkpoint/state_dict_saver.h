@@ -29,8 +29,8 @@ struct SaveOptions {
   std::shared_ptr<StorageWriter> storage_writer = nullptr;
   /// Null: a DefaultSavePlanner.
   std::shared_ptr<SavePlanner> planner = nullptr;
-  /// The ranks that save together; it needs a backend for CPU tensors. Null: the default group, or this rank alone where
-  /// there is none.
+  /// The ranks that save together; it needs a backend for CPU tensors. Null: the default group, or this rank alone
+  /// where there is none.
   c10::intrusive_ptr<c10d::ProcessGroup> process_group = nullptr;
   /// Whether this rank saves alone whatever groups there are.
   bool no_dist = false;

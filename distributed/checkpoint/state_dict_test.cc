@@ -33,12 +33,12 @@ using c10d::testing::fill;
 using c10d::testing::Group;
 using c10d::testing::numbers;
 using c10d::testing::run_group;
-using testing::error_of;
-using testing::expect_has;
-using testing::new_folder;
 using tensor::DeviceMesh;
 using tensor::distribute_tensor;
 using tensor::DTensor;
+using testing::error_of;
+using testing::expect_has;
+using testing::new_folder;
 
 nn::Sequential make_net(int seed) {
   nn::Sequential net(nn::Linear(6, 8), nn::Tanh(), nn::Linear(8, 4));

@@ -17,8 +17,8 @@ struct WriteResult {
 };
 
 /// What save() writes with. In this order: reset (where the call has a checkpoint_id), set_up_storage_writer and
-/// prepare_local_plan on all ranks, prepare_global_plan on the coordinator, write_data on all, finish on the coordinator.
-/// Nothing that was there before is lost before finish() returns.
+/// prepare_local_plan on all ranks, prepare_global_plan on the coordinator, write_data on all, finish on the
+/// coordinator. Nothing that was there before is lost before finish() returns.
 class StorageWriter {
  public:
   virtual ~StorageWriter() = default;
