@@ -18,9 +18,13 @@
 #include "distributed/checkpoint/state_dict_loader.h"
 #include "distributed/checkpoint/state_dict_saver.h"
 #include "distributed/checkpoint/testing.h"
+#include "distributed/process_group/collectives.h"
 #include "distributed/process_group/gloo/process_group_gloo.h"
+#include "distributed/process_group/init.h"
 #include "distributed/store/file_store.h"
+#include "distributed/store/hash_store.h"
 #include "distributed/testing/run_processes.h"
+#include "distributed/testing/run_ranks.h"
 #include "utils/serialize/file_io.h"
 
 namespace torch::distributed::checkpoint {
@@ -37,9 +41,9 @@ using testing::expect_has;
 using testing::files_of;
 using testing::new_folder;
 
-Group gloo(const std::string& path, int rank, int size) {
+Group gloo(const std::string& path, int rank, int size, milliseconds timeout = milliseconds(10000)) {
   auto store = c10::make_intrusive<c10d::FileStore>(path, size);
-  auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(10000));
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   options->devices = {c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::GLOO,
@@ -108,6 +112,58 @@ TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
     EXPECT_EQ(files_of(folder).size(), 2u);
     EXPECT_EQ(version_in(folder, kRanks, kNumel), 99);
   }
+}
+
+TEST(Stopped, WhileItSavesIsAnErrorInTime) {
+  constexpr int kRanks = 3, kVictim = 1;
+  const std::string folder = new_folder(), done = folder + ".done";
+  const std::vector<Ended> ended = run_processes(
+      kRanks,
+      [&](int rank) {
+        const Group group = gloo(folder + ".store", rank, kRanks, milliseconds(700));
+        for (int version = 1; version < 10000; ++version) {
+          save(state_of({rank}, version, 1000), {.checkpoint_id = folder, .process_group = group});
+          if (rank == 0) serialize::write_file(done, std::to_string(version));
+        }
+      },
+      milliseconds(20000),
+      [&](const std::vector<pid_t>& processes) {
+        while (::access(done.c_str(), F_OK) != 0) std::this_thread::sleep_for(milliseconds(1));
+        ::kill(processes[kVictim], SIGSTOP);
+        std::this_thread::sleep_for(milliseconds(2000));
+        ::kill(processes[kVictim], SIGKILL);
+      });
+  for (const size_t rank : {0u, 2u}) {
+    EXPECT_EQ(ended[rank].exit_code, 1);
+    EXPECT_NE(ended[rank].error.find("rank 1"), std::string::npos) << ended[rank].error;
+  }
+  EXPECT_GE(version_in(folder, kRanks, 1000), std::stoi(serialize::read_file(done)));
+}
+
+TEST(DefaultGroup, SavesBesideItsOwnCollectives) {
+  const std::string folder = new_folder();
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  c10d::testing::run_ranks(3, [&](int rank) {
+    c10d::init_process_group("gloo",
+                             {.timeout = std::chrono::seconds(20), .world_size = 3, .rank = rank, .store = store});
+    for (int version = 1; version <= 3; ++version) {
+      AsyncSaveOptions options;
+      options.checkpoint_id = folder;
+      const auto saved = async_save(state_of({rank}, version, 1000), options);
+      for (int i = 0; i < 20; ++i) {
+        const Tensor one = at::ones({8});
+        all_reduce(one);
+        EXPECT_EQ(one.sum().item<float>(), 24);
+      }
+      if (version == 3) saved->waitAndThrow();
+    }
+    StateDict state = state_of({rank}, -1, 1000);
+    load(state, {.checkpoint_id = folder});
+    EXPECT_EQ(state.at("step").toInt(), 3);
+    barrier();
+    c10d::destroy_process_group();
+  });
+  EXPECT_EQ(version_in(folder, 3, 1000), 3);
 }
 
 TEST(Full, FilesOfOneRankThatMayNotGrowAreAnErrorOnAll) {

@@ -63,6 +63,12 @@ std::optional<uint64_t> number_of(std::string_view name) {
   return name == ".safetensors" ? value : std::nullopt;
 }
 
+// What a process that was killed may have left of a file of ours that had no name yet.
+bool is_unfinished(std::string_view name) {
+  const size_t end = name.rfind(".tmp.");
+  return end != std::string_view::npos && (name.substr(0, end) == detail::kIndexName || number_of(name.substr(0, end)));
+}
+
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -294,13 +300,6 @@ bool is_plain(const Tensor& tensor) {
          !tensor.is_neg();
 }
 
-const ChunkStorageMetadata& chunk_at(const TensorStorageMetadata& stored, const MetadataIndex& index) {
-  for (const ChunkStorageMetadata& chunk : stored.chunks) {
-    if (index.offset == chunk.offsets) return chunk;
-  }
-  TORCH_CHECK_VALUE(false, "'", index.fqn, "' has no chunk that the plan asks for");
-}
-
 const StorageInfo& place_of(const Metadata& metadata, const ReadItem& item) {
   const auto found = metadata.storage_data.find(item.storage_index);
   TORCH_CHECK_VALUE(found != metadata.storage_data.end(), "'", item.storage_index.fqn,
@@ -431,6 +430,9 @@ void FileSystemWriter::finish(Metadata& metadata, const std::vector<std::vector<
     throw;
   }
   remove_data([](bool is_new) { return !is_new; });
+  for (const std::string& name : names_in(path_)) {
+    if (is_unfinished(name)) ::unlink(file(name).c_str());
+  }
 }
 
 void FileSystemWriter::discard() {
@@ -445,6 +447,15 @@ FileSystemReader::FileSystemReader(std::string path) : path_(std::move(path)) {}
 Metadata FileSystemReader::read_metadata() {
   TORCH_CHECK_VALUE(!path_.empty(), "FileSystemReader: the path is empty");
   serialize::check_path(path_);
+  struct stat info;
+  if (::stat(path_.c_str(), &info) != 0) throw_io_error("open of checkpoint", path_);
+  whole_.clear();
+  if (!S_ISDIR(info.st_mode)) {
+    encoding_ = Encoding::kWhole;
+    detail::WholeFile whole = detail::read_whole_file(path_);
+    whole_ = std::move(whole.values);
+    return std::move(whole.metadata);
+  }
   const auto has = [&](const char* name) { return ::access(file(name).c_str(), F_OK) == 0; };
   encoding_ = Encoding::kElements;
   if (has(detail::kIndexName)) {
@@ -455,21 +466,25 @@ Metadata FileSystemReader::read_metadata() {
     encoding_ = Encoding::kTorchSave;
     return detail::read_dcp_metadata(file(detail::kDcpMetadataName));
   }
-  if (has(detail::kHuggingFaceIndexName) || has(detail::kHuggingFaceFileName)) {
-    return detail::read_hugging_face_metadata(path_);
-  }
-  struct stat info;
-  if (::stat(path_.c_str(), &info) != 0) throw_io_error("open of checkpoint", path_);
+  if (std::optional<Metadata> metadata = detail::read_safetensors_metadata(path_)) return std::move(*metadata);
   throw_format_error(c10::str("checkpoint: ", path_, " has no ", detail::kIndexName,
                               ", which is written last: there is no checkpoint, or one that was not finished"));
 }
 
 void FileSystemReader::set_up_storage_reader(const Metadata& metadata, bool /*is_coordinator*/) {
   metadata_ = metadata;
+  chunks_.clear();
+  for (const auto& [name, stored] : metadata_.state_dict_metadata) {
+    const auto* tensor = std::get_if<TensorStorageMetadata>(&stored);
+    if (tensor == nullptr) continue;
+    for (const ChunkStorageMetadata& chunk : tensor->chunks)
+      chunks_.emplace(MetadataIndex{name, chunk.offsets}, &chunk);
+  }
   bytes_read_ = 0;
 }
 
 LoadPlan FileSystemReader::prepare_local_plan(LoadPlan plan) {
+  if (encoding_ == Encoding::kWhole) return plan;
   std::map<std::string, uint64_t> ends;
   for (const ReadItem& item : plan.items) {
     const StorageInfo& info = place_of(metadata_, item);
@@ -501,7 +516,9 @@ void FileSystemReader::read_data(const LoadPlan& plan, LoadPlanner& planner) {
   IValue unpacked;
   for (const auto& [info, item] : items) {
     const std::string& name = item->storage_index.fqn;
-    if (info != current) {
+    if (encoding_ == Encoding::kWhole) {
+      unpacked = whole_.at(name);
+    } else if (info != current) {
       if (current == nullptr || current->relative_path != info->relative_path) {
         input = std::make_unique<InputFile>(file(info->relative_path));
       }
@@ -512,23 +529,26 @@ void FileSystemReader::read_data(const LoadPlan& plan, LoadPlanner& planner) {
       reader->read(0, info->length, bytes.data());
       return bytes;
     };
-    const std::string where = c10::str(input->path(), " at byte ", info->offset);
+    const std::string where =
+        encoding_ == Encoding::kWhole ? path_ : c10::str(input->path(), " at byte ", info->offset);
     if (encoding_ == Encoding::kTorchSave && info != current) {
       unpacked = torch::pickle::load(std::make_shared<serialize::FileBytes>(whole(), where),
                                      {.map_location = c10::Device(c10::kCPU), .verify = true});
     }
     current = info;
     if (item->type == LoadItemType::BYTE_IO) {
-      planner.load_bytes(*item, encoding_ == Encoding::kTorchSave ? unpacked : detail::parse_value(whole(), where));
+      planner.load_bytes(*item, encoding_ == Encoding::kElements ? detail::parse_value(whole(), where) : unpacked);
       continue;
     }
     const auto& stored = std::get<TensorStorageMetadata>(metadata_.state_dict_metadata.at(name));
-    const ChunkStorageMetadata& chunk = chunk_at(stored, item->storage_index);
+    const auto found = chunks_.find(item->storage_index);
+    TORCH_CHECK_VALUE(found != chunks_.end(), "'", name, "' has no chunk that the plan asks for");
+    const ChunkStorageMetadata& chunk = *found->second;
     check_item(chunk, *item);
     const Tensor target = planner.resolve_tensor(*item);
     TORCH_CHECK_VALUE(target.sizes() == c10::IntArrayRef(item->lengths), "'", name, "' is read as sizes ",
                       c10::IntArrayRef(item->lengths), " into a tensor of sizes ", target.sizes());
-    if (encoding_ == Encoding::kTorchSave) {
+    if (encoding_ != Encoding::kElements) {
       if (!unpacked.isTensor() || unpacked.toTensor().sizes() != c10::IntArrayRef(chunk.sizes)) {
         throw_format_error(c10::str("checkpoint: ", where, " is not the chunk of '", name, "' of sizes ",
                                     c10::IntArrayRef(chunk.sizes)));

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "distributed/checkpoint/storage.h"
@@ -46,10 +47,11 @@ class FileSystemWriter : public StorageWriter {
   std::vector<std::string> written_;  // names of this save's files
 };
 
-/// Reads folders of this library, of PyTorch (`.metadata` and `*.distcp`), and Hugging Face's (model.safetensors, or
-/// several files and model.safetensors.index.json). Nothing in a folder is trusted: what does not fit together is a
-/// FormatError before a tensor is made or written to; damage of the data, too, but it may be found when other tensors
-/// are read already.
+/// Reads folders of this library, of PyTorch (`.metadata` and `*.distcp`; or the files of its
+/// HuggingFaceStorageWriter), and Hugging Face's (model.safetensors, or several files and
+/// model.safetensors.index.json); and files: safetensors, or of torch.save, whose dicts have the names. Nothing in a
+/// folder is trusted: what does not fit together is a FormatError before a tensor is made or written to; damage of the
+/// data, too, but it may be found when other tensors are read already.
 class FileSystemReader : public StorageReader {
  public:
   explicit FileSystemReader(std::string path);
@@ -65,13 +67,15 @@ class FileSystemReader : public StorageReader {
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:
-  // What a stored chunk is: elements, or a file of torch.save.
-  enum class Encoding : uint8_t { kElements, kTorchSave };
+  // What a stored chunk is: elements, a file of torch.save, or a value of whole_.
+  enum class Encoding : uint8_t { kElements, kTorchSave, kWhole };
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
   std::string path_;
   Encoding encoding_ = Encoding::kElements;
   Metadata metadata_;
+  std::unordered_map<MetadataIndex, const ChunkStorageMetadata*, MetadataIndex::Hash> chunks_;  // of metadata_
+  std::map<std::string, c10::IValue> whole_;                                                    // by flat name
   uint64_t bytes_read_ = 0;
 };
 

@@ -2,14 +2,18 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "c10/util/exception.h"
 #include "distributed/checkpoint/index_file.h"
+#include "distributed/checkpoint/state.h"
+#include "utils/pickle/file.h"
 #include "utils/pickle/tree.h"
 #include "utils/serialize/file_io.h"
 #include "utils/serialize/safetensors.h"
@@ -201,16 +205,41 @@ class DcpReader {
   const Tree& tree_;
 };
 
-// --- Hugging Face ---
+// --- safetensors ---
 
-// The tensors of a safetensors file, each as one chunk.
+constexpr const char* kHuggingFaceIndexName = "model.safetensors.index.json";
+constexpr const char* kHuggingFaceFileName = "model.safetensors";
+constexpr const char* kShardingInfo = "DCP_SHARDING_INFO";
+
+bool is_file(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+// Where each tensor of a file begins in the whole one, as its metadata say; none says nothing.
+std::map<std::string, Extents> offsets_in(const safetensors::File& file, const std::string& path) {
+  std::string_view text;
+  std::map<std::string, Extents> offsets;
+  if (!file.header().find_metadata(kShardingInfo, &text)) return offsets;
+  try {
+    const nlohmann::json all = nlohmann::json::parse(text);
+    for (const auto& [name, info] : all.items()) {
+      offsets[name] = info.at("saved_offsets").get<Extents>();
+    }
+  } catch (const nlohmann::json::exception& e) {
+    throw_format_error(c10::str("checkpoint: ", path, ": ", kShardingInfo, " is none: ", e.what()));
+  }
+  return offsets;
+}
+
+// The tensors of a file as chunks; `index`, where there is one, says which are meant.
 void add_file(Metadata& metadata, const std::string& folder, const std::string& name,
               const std::map<std::string, std::string>* index) {
   const std::string path = folder + "/" + name;
-  const safetensors::File file(path);
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) serialize::throw_io_error("stat", path);
-  metadata.files[name] = static_cast<uint64_t>(info.st_size);
+  const auto bytes = std::make_shared<serialize::FileBytes>(path);
+  const safetensors::File file(bytes);
+  metadata.files[name] = bytes->view().size();
+  const std::map<std::string, Extents> offsets = offsets_in(file, path);
   for (size_t i = 0; i < file.size(); ++i) {
     const safetensors::TensorInfo tensor = file.header().tensor(i);
     const std::string key(tensor.name);
@@ -218,15 +247,50 @@ void add_file(Metadata& metadata, const std::string& folder, const std::string& 
       const auto found = index->find(key);
       if (found == index->end() || found->second != name) continue;
     }
-    const Extents sizes = file.sizes(key);
-    const Extents zeros(sizes.size(), 0);
-    metadata.state_dict_metadata.emplace(key, TensorStorageMetadata{{file.dtype(key)}, sizes, {{zeros, sizes}}});
-    metadata.storage_data[{key, zeros}] = {.relative_path = name,
-                                           .offset = file.header().data_offset() + tensor.begin,
-                                           .length = tensor.bytes,
-                                           .checksums = {}};
+    ChunkStorageMetadata chunk{Extents(file.sizes(key).size(), 0), file.sizes(key)};
+    if (const auto found = offsets.find(key); found != offsets.end()) chunk.offsets = found->second;
+    auto& stored = std::get<TensorStorageMetadata>(
+        metadata.state_dict_metadata
+            .emplace(key, TensorStorageMetadata{{file.dtype(key)}, Extents(chunk.sizes.size(), 0), {}})
+            .first->second);
+    bool fits = chunk.offsets.size() == chunk.sizes.size() && stored.size.size() == chunk.sizes.size() &&
+                stored.properties.dtype == file.dtype(key);
+    for (size_t d = 0; fits && d < chunk.sizes.size(); ++d) {
+      int64_t end = 0;
+      fits = chunk.offsets[d] >= 0 && !__builtin_add_overflow(chunk.offsets[d], chunk.sizes[d], &end);
+      stored.size[d] = std::max(stored.size[d], end);
+    }
+    if (!fits) throw_format_error(c10::str("checkpoint: ", path, ": '", key, "' is no part of what other files have"));
+    metadata.storage_data[{key, chunk.offsets}] = {.relative_path = name,
+                                                   .offset = file.header().data_offset() + tensor.begin,
+                                                   .length = tensor.bytes,
+                                                   .checksums = {}};
+    stored.chunks.push_back(std::move(chunk));
     metadata.planner_data[key] = {{key, false}};
   }
+}
+
+Metadata read_index(const std::string& folder) {
+  const std::string path = folder + "/" + kHuggingFaceIndexName;
+  const auto fail = [&](const std::string& what) { throw_format_error(c10::str("checkpoint: ", path, ": ", what)); };
+  std::map<std::string, std::map<std::string, std::string>> by_file;
+  try {
+    const nlohmann::json index = nlohmann::json::parse(serialize::read_file(path, kMostIndexBytes));
+    for (const auto& [name, file] : index.at("weight_map").items()) {
+      by_file[file.get<std::string>()][name] = file.get<std::string>();
+    }
+  } catch (const nlohmann::json::exception& e) {
+    fail(c10::str("no index of safetensors files: ", e.what()));
+  }
+  Metadata metadata;
+  for (const auto& [file, names] : by_file) {
+    if (!is_file_name(file)) fail(c10::str("\"", file.substr(0, 200), "\" is no name of a file in the folder"));
+    add_file(metadata, folder, file, &names);
+    for (const auto& [name, same] : names) {
+      if (metadata.state_dict_metadata.count(name) == 0) fail(c10::str(file, " has no tensor '", name, "'"));
+    }
+  }
+  return metadata;
 }
 
 }  // namespace
@@ -239,36 +303,60 @@ Metadata read_dcp_metadata(const std::string& path) {
   return metadata;
 }
 
-Metadata read_hugging_face_metadata(const std::string& folder) {
+std::optional<Metadata> read_safetensors_metadata(const std::string& folder) {
   Metadata metadata;
-  const std::string index_path = folder + "/" + kHuggingFaceIndexName;
-  struct stat info;
-  if (::stat(index_path.c_str(), &info) != 0) {
+  if (is_file(folder + "/" + kHuggingFaceIndexName)) {
+    metadata = read_index(folder);
+  } else if (is_file(folder + "/" + kHuggingFaceFileName)) {
     add_file(metadata, folder, kHuggingFaceFileName, nullptr);
-    return metadata;
-  }
-  const auto fail = [&](const std::string& what) {
-    throw_format_error(c10::str("checkpoint: ", index_path, ": ", what));
-  };
-  std::map<std::string, std::string> files;
-  std::map<std::string, std::map<std::string, std::string>> by_file;
-  try {
-    const nlohmann::json index = nlohmann::json::parse(serialize::read_file(index_path, kMostIndexBytes));
-    for (const auto& [name, file] : index.at("weight_map").items()) files[name] = file.get<std::string>();
-  } catch (const nlohmann::json::exception& e) {
-    fail(c10::str("no index of safetensors files: ", e.what()));
-  }
-  for (const auto& [name, file] : files) {
-    if (!is_file_name(file)) fail(c10::str("\"", file.substr(0, 200), "\" is no name of a file in the folder"));
-    by_file[file][name] = file;
-  }
-  for (const auto& [file, names] : by_file) {
-    add_file(metadata, folder, file, &names);
-    for (const auto& [name, same] : names) {
-      if (metadata.state_dict_metadata.count(name) == 0) fail(c10::str(file, " has no tensor '", name, "'"));
+  } else {
+    std::error_code error;
+    for (auto entry = std::filesystem::directory_iterator(folder, error);
+         !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      const std::string name = entry->path().filename().string();
+      constexpr std::string_view kBegin = "shard-", kEnd = ".safetensors";
+      if (name.size() > kBegin.size() + kEnd.size() && name.compare(0, kBegin.size(), kBegin) == 0 &&
+          name.compare(name.size() - kEnd.size(), kEnd.size(), kEnd) == 0) {
+        add_file(metadata, folder, name, nullptr);
+      }
     }
+    if (metadata.files.empty()) return std::nullopt;
   }
+  check_metadata(metadata, folder, /*has_exact_lengths=*/true);
   return metadata;
+}
+
+WholeFile read_whole_file(const std::string& path) {
+  WholeFile file;
+  const auto bytes = std::make_shared<serialize::FileBytes>(path);
+  c10::IValue value;
+  if (pickle::recognises(bytes->view())) {
+    value = pickle::load(bytes, {.map_location = c10::Device(c10::kCPU)});
+    if (!value.isGenericDict()) {
+      throw_format_error(c10::str("checkpoint: ", path, " holds a ", value.tag_name(), ", expected a dict"));
+    }
+  } else {
+    c10::Dict<c10::IValue, c10::IValue> tensors;
+    const safetensors::File tensor_file(bytes);
+    for (const std::string& name : tensor_file.keys()) tensors.insert(name, tensor_file.get(name));
+    value = tensors;
+  }
+  StateDict state = StateDict::of(value);
+  for (const Leaf& leaf : flatten_state_dict(state)) {
+    file.values[leaf.name] = leaf.value;
+    file.metadata.planner_data[leaf.name] = leaf.path;
+    if (!leaf.value.isTensor()) {
+      file.metadata.state_dict_metadata[leaf.name] = BytesStorageMetadata{};
+      file.metadata.storage_data[{leaf.name}] = {};
+      continue;
+    }
+    const at::Tensor tensor = leaf.value.toTensor();
+    const Extents sizes = tensor.sizes().vec(), zeros(sizes.size(), 0);
+    file.metadata.state_dict_metadata[leaf.name] =
+        TensorStorageMetadata{{tensor.scalar_type()}, sizes, {{zeros, sizes}}};
+    file.metadata.storage_data[{leaf.name, zeros}] = {};
+  }
+  return file;
 }
 
 }  // namespace torch::distributed::checkpoint::detail

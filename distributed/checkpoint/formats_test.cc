@@ -12,6 +12,7 @@
 
 #include "distributed/checkpoint/filesystem.h"
 #include "distributed/checkpoint/format_utils.h"
+#include "distributed/checkpoint/hugging_face.h"
 #include "distributed/checkpoint/state_dict_loader.h"
 #include "distributed/checkpoint/state_dict_saver.h"
 #include "distributed/checkpoint/testing.h"
@@ -287,6 +288,65 @@ TEST(HuggingFace, OneFileAndSeveralAreRead) {
   hostile["weight_map"]["a"] = "model-00002-of-00002.safetensors";
   serialize::write_file(several + "/model.safetensors.index.json", hostile.dump());
   expect_has(error_of([&] { load(state, {.checkpoint_id = several}); }), "has no tensor 'a'");
+}
+
+TEST(HuggingFace, ShardsAreSavedAsWholeTensors) {
+  const std::string folder = new_folder();
+  const Tensor whole = counted({5, 3});
+  with_mesh({2}, [&](const DeviceMesh& mesh, const Group& group) {
+    const Tensor own = distribute_tensor(whole, mesh, {Shard(0)}, std::nullopt);
+    save({{"model", dict({{"w", own}, {"b", counted({4})}})}, {"step", 1}},
+         {.storage_writer = std::make_shared<HuggingFaceStorageWriter>(
+              folder, SafetensorsOptions{.prefix = "model.", .max_shard_bytes = 61}),
+          .process_group = group});
+  });
+  EXPECT_EQ(files_of(folder),
+            (std::vector<std::string>{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                                      "model.safetensors.index.json"}));
+  StateDict state{{"w", at::zeros({5, 3})}, {"b", at::zeros({4})}};
+  load(state, {.checkpoint_id = folder});
+  EXPECT_TRUE(at::equal(state.at("w").toTensor(), whole));
+  EXPECT_TRUE(at::equal(state.at("b").toTensor(), counted({4})));
+}
+
+TEST(HuggingFace, ShardsThatPyTorchWroteAreRead) {
+  const Tensor whole = counted({5, 3});
+  const auto room = [&] {
+    return StateDict{{"plain", at::zeros({2, 3})}, {"rows", at::zeros({5, 3})}, {"columns", at::zeros({5, 3})}};
+  };
+  StateDict state = room();
+  load(state, {.checkpoint_id = testdata("hf_2_ranks")});
+  EXPECT_TRUE(at::equal(state.at("plain").toTensor(), counted({2, 3})));
+  EXPECT_TRUE(at::equal(state.at("rows").toTensor(), whole));
+  EXPECT_TRUE(at::equal(state.at("columns").toTensor(), whole));
+  const std::string folder = copy_of(testdata("hf_2_ranks"));
+  std::filesystem::remove(folder + "/shard-00002-model-00001-of-00001.safetensors");
+  state = room();
+  // What is left of the columns and rows makes smaller tensors.
+  expect_has(error_of([&] { load(state, {.checkpoint_id = folder}); }), "'rows' has sizes [3, 3] there");
+}
+
+TEST(Files, OfTorchSaveAndSafetensorsAreReadByAnyMesh) {
+  const std::string folder = new_folder();
+  std::filesystem::create_directories(folder);
+  const Tensor w = counted({5, 3}), b = counted({4}, 2, c10::kBFloat16);
+  torch::pickle::save(dict({{"model", dict({{"w", w}, {"b", b.slice(0, 0, 3)}})}, {"step", 7}}), folder + "/a.pt");
+  safetensors::save_file({{"model.w", w}, {"model.b", b.slice(0, 0, 3)}}, folder + "/a.safetensors");
+  for (const bool is_pickle : {true, false}) {
+    with_mesh({2}, [&](const DeviceMesh& mesh, const Group& group) {
+      const Tensor own = distribute_tensor(at::zeros({5, 3}), mesh, {Shard(0)}, std::nullopt), bias = at::zeros({3});
+      StateDict state{{"model", dict({{"w", own}, {"b", bias}})}};
+      if (is_pickle) state.set("step", 0);
+      load(state, {.checkpoint_id = folder + (is_pickle ? "/a.pt" : "/a.safetensors"), .process_group = group});
+      EXPECT_TRUE(
+          at::equal(DTensor(own).to_local(), DTensor(distribute_tensor(w, mesh, {Shard(0)}, std::nullopt)).to_local()));
+      EXPECT_TRUE(at::equal(bias, counted({3}, 2)));
+      if (is_pickle) EXPECT_EQ(state.at("step").toInt(), 7);
+    });
+  }
+  serialize::write_file(folder + "/a.pt", "no file of anything");
+  StateDict state{{"step", 0}};
+  EXPECT_NE(error_of([&] { load(state, {.checkpoint_id = folder + "/a.pt"}); }), "");
 }
 
 TEST(Convert, FoldersBecomeFilesAndComeBack) {

@@ -124,7 +124,7 @@ struct Node {
 
 }  // namespace
 
-StateDict::Value::Value(const nn::StateDict& state) {
+StateDict::Value::Value(const torch::nn::StateDict& state) {
   GenericDict dict;
   for (const auto& item : state) dict.insert(IValue(item.key()), IValue(item.value()));
   for (const auto& item : state.extra_state) dict.insert_or_assign(IValue(item.key()), item.value());

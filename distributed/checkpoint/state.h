@@ -40,8 +40,8 @@ class StateDict {
         Value(const T& value)
         : value(value) {}
     /// A dict of the tensors, and of what stands in extra_state.
-    Value(const nn::StateDict& state);
-    Value(const OrderedDict<std::string, at::Tensor>& tensors) : Value(nn::StateDict(tensors)) {}
+    Value(const torch::nn::StateDict& state);
+    Value(const OrderedDict<std::string, at::Tensor>& tensors) : Value(torch::nn::StateDict(tensors)) {}
     template <class T>
     requires std::is_convertible_v<T*, Stateful*> Value(std::shared_ptr<T> object) : object(std::move(object)) {}
 

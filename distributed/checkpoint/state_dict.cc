@@ -14,6 +14,7 @@
 #include "distributed/ddp/distributed_data_parallel.h"
 #include "distributed/process_group/init.h"
 #include "distributed/tensor/dtensor.h"
+#include "distributed/zero/zero_redundancy_optimizer.h"
 #include "utils/serialize/archive.h"
 
 namespace torch::distributed::checkpoint {
@@ -25,8 +26,8 @@ using GenericDict = c10::Dict<IValue, IValue>;
 using tensor::DTensor;
 
 // What a wrapper holds whose names are not those of the model.
-nn::Module& unwrapped(nn::Module& model) {
-  auto* ddp = dynamic_cast<nn::parallel::DistributedDataParallelBase*>(&model);
+torch::nn::Module& unwrapped(torch::nn::Module& model) {
+  auto* ddp = dynamic_cast<torch::nn::parallel::DistributedDataParallelBase*>(&model);
   return ddp == nullptr ? model : unwrapped(*ddp->get_submodule("module"));
 }
 
@@ -61,13 +62,14 @@ IValue as_asked(const IValue& value, const StateDictOptions& options) {
 }
 
 // By which prefixes names are taken: those of submodules, or "".
-std::vector<std::string> prefixes_of(nn::Module& model, const Submodules& submodules, const StateDictOptions& options) {
+std::vector<std::string> prefixes_of(torch::nn::Module& model, const Submodules& submodules,
+                                     const StateDictOptions& options) {
   if (submodules.empty()) return {""};
   TORCH_CHECK_VALUE(options.keep_submodule_prefixes || submodules.size() == 1,
                     "get_state_dict: names without the prefixes of ", submodules.size(),
                     " submodules would be in each other's way: expected one submodule");
   std::vector<std::string> prefixes;
-  for (const nn::Module* wanted : submodules) {
+  for (const torch::nn::Module* wanted : submodules) {
     std::optional<std::string> prefix;
     for (const auto& item : model.named_modules()) {
       if (item.value().get() == wanted) prefix = item.key().empty() ? "" : item.key() + ".";
@@ -89,7 +91,7 @@ std::optional<std::string> name_below(const std::string& name, const std::vector
 }
 
 // Names of parameters by what they are; of a shared one its first.
-std::unordered_map<c10::TensorImpl*, std::string> names_of(nn::Module& model) {
+std::unordered_map<c10::TensorImpl*, std::string> names_of(torch::nn::Module& model) {
   std::unordered_map<c10::TensorImpl*, std::string> names;
   for (const auto& item : model.named_parameters()) names.emplace(item.value().unsafeGetTensorImpl(), item.key());
   return names;
@@ -104,20 +106,20 @@ const std::string& name_in(const std::unordered_map<c10::TensorImpl*, std::strin
 
 // The state of an optimizer that has none yet, as it is before the first step: that of a step with zeros as gradients
 // and learning rates, after which the optimizer has none again.
-optim::StateDict state_before_first_step(optim::Optimizer& optimizer) {
+torch::optim::StateDict state_before_first_step(torch::optim::Optimizer& optimizer) {
   std::vector<Tensor> parameters;
-  for (const optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+  for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
     for (const Tensor& p : group.params()) {
       if (p.grad().defined()) return optimizer.state_dict();
       if (p.requires_grad()) parameters.push_back(p);
     }
   }
-  std::vector<std::unique_ptr<optim::OptimizerOptions>> before;
-  for (optim::OptimizerParamGroup& group : optimizer.param_groups()) before.push_back(group.options().clone());
+  std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> before;
+  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) before.push_back(group.options().clone());
   struct Restore {
-    optim::Optimizer& optimizer;
+    torch::optim::Optimizer& optimizer;
     const std::vector<Tensor>& parameters;
-    std::vector<std::unique_ptr<optim::OptimizerOptions>>& before;
+    std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& before;
     ~Restore() {
       for (const Tensor& p : parameters) p.mutable_grad() = Tensor();
       for (size_t g = 0; g < before.size(); ++g) optimizer.param_groups()[g].set_options(std::move(before[g]));
@@ -127,16 +129,68 @@ optim::StateDict state_before_first_step(optim::Optimizer& optimizer) {
   const Restore restore{optimizer, parameters, before};
   const c10::NoGradGuard no_grad;
   for (const Tensor& p : parameters) p.mutable_grad() = at::zeros_like(p);
-  for (optim::OptimizerParamGroup& group : optimizer.param_groups()) group.options().set_lr(0);
+  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) group.options().set_lr(0);
   optimizer.step();
   for (size_t g = 0; g < before.size(); ++g) optimizer.param_groups()[g].options().set_lr(before[g]->get_lr());
-  optim::StateDict state = optimizer.state_dict().clone();
+  torch::optim::StateDict state = optimizer.state_dict().clone();
   for (const auto& entry : state.at("state").toGenericDict()) {
     const GenericDict fields = entry.value().toGenericDict();
     if (!fields.contains("step")) continue;
     const IValue step = fields.at("step");
     fields.insert_or_assign("step", step.isTensor() ? IValue(at::zeros_like(step.toTensor())) : IValue(int64_t{0}));
   }
+  return state;
+}
+
+// Parameters that have had no gradient have no state, and get that of step 0, so that names do not depend on how far
+// training has come: zeros where another parameter's state has tensors of its own sizes. Optimizers whose states are
+// otherwise stay as they are.
+void add_states_without_step(const torch::optim::Optimizer& optimizer, const GenericDict& states) {
+  std::optional<GenericDict> other;
+  Tensor of_other;
+  int64_t number = 0;
+  for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+    for (const Tensor& p : group.params()) {
+      if (!other && states.contains(number)) {
+        other = states.at(number).toGenericDict();
+        of_other = p;
+      }
+      ++number;
+    }
+  }
+  if (!other || !other->contains("step")) return;
+  for (const auto& field : *other) {
+    const bool fits = field.key().toStringRef() == "step" ||
+                      (field.value().isTensor() && field.value().toTensor().sizes() == of_other.sizes());
+    if (!fits) return;
+  }
+  number = 0;
+  for (const torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+    for (const Tensor& p : group.params()) {
+      const int64_t own = number++;
+      if (states.contains(own) || !p.requires_grad()) continue;
+      GenericDict fields;
+      for (const auto& field : *other) {
+        const IValue value = field.value();
+        if (field.key().toStringRef() != "step") {
+          fields.insert(field.key(), at::zeros_like(p, value.toTensor().scalar_type()));
+        } else {
+          fields.insert(field.key(), value.isTensor() ? IValue(at::zeros_like(value.toTensor())) : IValue(int64_t{0}));
+        }
+      }
+      states.insert(own, fields);
+    }
+  }
+}
+
+// An optimizer's state with all names that it may have.
+torch::optim::StateDict state_of(torch::optim::Optimizer& optimizer) {
+  // Spreads its state over the ranks, and says itself when it can be had.
+  const bool is_zero = dynamic_cast<torch::distributed::optim::ZeroRedundancyOptimizerBase*>(&optimizer) != nullptr;
+  torch::optim::StateDict state =
+      optimizer.state().empty() && !is_zero ? state_before_first_step(optimizer) : optimizer.state_dict();
+  const c10::NoGradGuard no_grad;
+  add_states_without_step(optimizer, state.at("state").toGenericDict());
   return state;
 }
 
@@ -260,9 +314,10 @@ std::optional<GenericDict> fields_of(const GenericDict& state, const char* kind,
 
 }  // namespace
 
-nn::StateDict get_model_state_dict(nn::Module& given, const StateDictOptions& options, const Submodules& submodules) {
+torch::nn::StateDict get_model_state_dict(torch::nn::Module& given, const StateDictOptions& options,
+                                          const Submodules& submodules) {
   const c10::NoGradGuard no_grad;
-  nn::Module& model = unwrapped(given);
+  torch::nn::Module& model = unwrapped(given);
   const std::vector<std::string> prefixes = prefixes_of(model, submodules, options);
   std::unordered_set<std::string> frozen;
   if (options.ignore_frozen_params) {
@@ -271,8 +326,8 @@ nn::StateDict get_model_state_dict(nn::Module& given, const StateDictOptions& op
     }
   }
   const bool is_empty = gives_nothing(options);
-  nn::StateDict state;
-  const nn::StateDict all = model.state_dict();
+  torch::nn::StateDict state;
+  const torch::nn::StateDict all = model.state_dict();
   for (const auto& item : all) {
     const std::optional<std::string> name = name_below(item.key(), prefixes, options);
     if (!name || frozen.count(item.key()) != 0) continue;
@@ -287,20 +342,19 @@ nn::StateDict get_model_state_dict(nn::Module& given, const StateDictOptions& op
   return state;
 }
 
-optim::StateDict get_optimizer_state_dict(nn::Module& given, const Optimizers& optimizers,
-                                          const StateDictOptions& options, const Submodules& submodules) {
-  nn::Module& model = unwrapped(given);
+torch::optim::StateDict get_optimizer_state_dict(torch::nn::Module& given, const Optimizers& optimizers,
+                                                 const StateDictOptions& options, const Submodules& submodules) {
+  torch::nn::Module& model = unwrapped(given);
   const auto names = names_of(model);
   const std::vector<std::string> prefixes = prefixes_of(model, submodules, options);
   GenericDict states;
   std::vector<GenericDict> groups;
-  for (optim::Optimizer* optimizer : optimizers) {
+  for (torch::optim::Optimizer* optimizer : optimizers) {
     TORCH_CHECK_VALUE(optimizer != nullptr, "get_optimizer_state_dict: an optimizer is null");
-    for (const optim::OptimizerParamGroup& group : optimizer->param_groups()) {
+    for (const torch::optim::OptimizerParamGroup& group : optimizer->param_groups()) {
       for (const Tensor& p : group.params()) (void)name_in(names, p);
     }
-    const optim::StateDict own =
-        optimizer->state().empty() ? state_before_first_step(*optimizer) : optimizer->state_dict();
+    const torch::optim::StateDict own = state_of(*optimizer);
     const c10::NoGradGuard no_grad;
     const IValue own_states = own.at(kState), own_groups = own.at(kGroups);
     int64_t number = 0;
@@ -320,24 +374,25 @@ optim::StateDict get_optimizer_state_dict(nn::Module& given, const Optimizers& o
       if (!in_group.empty() || submodules.empty()) groups.push_back(fields);
     }
   }
-  if (gives_nothing(options)) return optim::StateDict(IValue(GenericDict()));
-  if (options.flatten_optimizer_state_dict) return optim::StateDict(IValue(flat(states, groups)));
+  if (gives_nothing(options)) return torch::optim::StateDict(IValue(GenericDict()));
+  if (options.flatten_optimizer_state_dict) return torch::optim::StateDict(IValue(flat(states, groups)));
   GenericDict whole;
   std::vector<IValue> list(groups.begin(), groups.end());
   whole.insert(kState, states);
   whole.insert(kGroups, IValue(std::move(list)));
-  return optim::StateDict(IValue(whole));
+  return torch::optim::StateDict(IValue(whole));
 }
 
-std::pair<nn::StateDict, optim::StateDict> get_state_dict(nn::Module& model, const Optimizers& optimizers,
-                                                          const StateDictOptions& options,
-                                                          const Submodules& submodules) {
-  nn::StateDict model_state = get_model_state_dict(model, options, submodules);
+std::pair<torch::nn::StateDict, torch::optim::StateDict> get_state_dict(torch::nn::Module& model,
+                                                                        const Optimizers& optimizers,
+                                                                        const StateDictOptions& options,
+                                                                        const Submodules& submodules) {
+  torch::nn::StateDict model_state = get_model_state_dict(model, options, submodules);
   return {std::move(model_state), get_optimizer_state_dict(model, optimizers, options, submodules)};
 }
 
-nn::StateDict model_state_of(const IValue& dict) {
-  nn::StateDict state;
+torch::nn::StateDict model_state_of(const IValue& dict) {
+  torch::nn::StateDict state;
   for (const auto& entry : dict.toGenericDict()) {
     const std::string name = entry.key().toStringRef();
     if (entry.value().isTensor()) {
@@ -349,18 +404,18 @@ nn::StateDict model_state_of(const IValue& dict) {
   return state;
 }
 
-nn::IncompatibleKeys set_model_state_dict(nn::Module& given, const nn::StateDict& given_state,
-                                          const StateDictOptions& options) {
+torch::nn::IncompatibleKeys set_model_state_dict(torch::nn::Module& given, const torch::nn::StateDict& given_state,
+                                                 const StateDictOptions& options) {
   const char* const kOperation = "set_model_state_dict";
   check_setting(kOperation, options);
   const c10::NoGradGuard no_grad;
-  nn::Module& model = unwrapped(given);
-  nn::StateDict state = given_state;
+  torch::nn::Module& model = unwrapped(given);
+  torch::nn::StateDict state = given_state;
   if (options.broadcast_from_rank0) {
     state = model_state_of(from_rank0(group_of(options), kOperation, StateDict::Value(given_state).value));
   }
-  const nn::StateDict own = model.state_dict();
-  nn::StateDict ready;
+  const torch::nn::StateDict own = model.state_dict();
+  torch::nn::StateDict ready;
   for (const auto& item : state) {
     const Tensor* like = own.find(item.key());
     ready.insert(item.key(), like == nullptr ? item.value() : placed(item.value(), *like, item.key()));
@@ -379,8 +434,8 @@ nn::IncompatibleKeys set_model_state_dict(nn::Module& given, const nn::StateDict
   return model.load_state_dict(ready, options.strict);
 }
 
-void set_optimizer_state_dict(nn::Module& given, const Optimizers& optimizers, const optim::StateDict& given_state,
-                              const StateDictOptions& options) {
+void set_optimizer_state_dict(torch::nn::Module& given, const Optimizers& optimizers,
+                              const torch::optim::StateDict& given_state, const StateDictOptions& options) {
   const char* const kOperation = "set_optimizer_state_dict";
   check_setting(kOperation, options);
   const c10::NoGradGuard no_grad;
@@ -402,13 +457,13 @@ void set_optimizer_state_dict(nn::Module& given, const Optimizers& optimizers, c
       }
     }
   }
-  std::vector<std::pair<optim::Optimizer*, optim::StateDict>> ready;
-  for (optim::Optimizer* optimizer : optimizers) {
+  std::vector<std::pair<torch::optim::Optimizer*, torch::optim::StateDict>> ready;
+  for (torch::optim::Optimizer* optimizer : optimizers) {
     TORCH_CHECK_VALUE(optimizer != nullptr, kOperation, ": an optimizer is null");
     GenericDict own_states;
     std::vector<IValue> own_groups;
     int64_t number = 0;
-    for (const optim::OptimizerParamGroup& group : optimizer->param_groups()) {
+    for (const torch::optim::OptimizerParamGroup& group : optimizer->param_groups()) {
       std::optional<GenericDict> fields;
       std::vector<int64_t> numbers;
       for (const Tensor& p : group.params()) {
@@ -448,14 +503,16 @@ void set_optimizer_state_dict(nn::Module& given, const Optimizers& optimizers, c
     GenericDict own;
     own.insert(kState, own_states);
     own.insert(kGroups, IValue(std::move(own_groups)));
-    ready.emplace_back(optimizer, optim::StateDict(IValue(own)));
+    ready.emplace_back(optimizer, torch::optim::StateDict(IValue(own)));
   }
   for (const auto& [optimizer, own] : ready) optimizer->load_state_dict(own);
 }
 
-nn::IncompatibleKeys set_state_dict(nn::Module& model, const Optimizers& optimizers, const nn::StateDict& model_state,
-                                    const optim::StateDict& optimizer_state, const StateDictOptions& options) {
-  nn::IncompatibleKeys keys = set_model_state_dict(model, model_state, options);
+torch::nn::IncompatibleKeys set_state_dict(torch::nn::Module& model, const Optimizers& optimizers,
+                                           const torch::nn::StateDict& model_state,
+                                           const torch::optim::StateDict& optimizer_state,
+                                           const StateDictOptions& options) {
+  torch::nn::IncompatibleKeys keys = set_model_state_dict(model, model_state, options);
   set_optimizer_state_dict(model, optimizers, optimizer_state, options);
   return keys;
 }
@@ -471,7 +528,7 @@ void AppState::load_state_dict(const IValue& state) {
   const GenericDict dict = state.toGenericDict();
   set_model_state_dict(*model_, model_state_of(dict.at("model")), options_);
   if (!optimizers_.empty()) {
-    set_optimizer_state_dict(*model_, optimizers_, optim::StateDict(dict.at("optimizer")), options_);
+    set_optimizer_state_dict(*model_, optimizers_, torch::optim::StateDict(dict.at("optimizer")), options_);
   }
 }
 

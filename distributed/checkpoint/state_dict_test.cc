@@ -40,19 +40,19 @@ using testing::error_of;
 using testing::expect_has;
 using testing::new_folder;
 
-nn::Sequential make_net(int seed) {
-  nn::Sequential net(nn::Linear(6, 8), nn::Tanh(), nn::Linear(8, 4));
+torch::nn::Sequential make_net(int seed) {
+  torch::nn::Sequential net(torch::nn::Linear(6, 8), torch::nn::Tanh(), torch::nn::Linear(8, 4));
   fill(*net, seed);
   return net;
 }
 
 // The parameters become DTensors.
-void shard(nn::Module& model, const DeviceMesh& mesh, const std::vector<Placement>& placements) {
+void shard(torch::nn::Module& model, const DeviceMesh& mesh, const std::vector<Placement>& placements) {
   for (const auto& item : model.named_modules()) {
-    nn::Module& module = *item.value();
+    torch::nn::Module& module = *item.value();
     for (const auto& p : module.named_parameters(/*recurse=*/false)) {
       Tensor sharded = distribute_tensor(p.value().detach(), mesh, placements, std::nullopt).requires_grad_();
-      if (Tensor* member = nn::ModuleAccess::tensor_member(module, p.key())) *member = sharded;
+      if (Tensor* member = torch::nn::ModuleAccess::tensor_member(module, p.key())) *member = sharded;
       module.replace_parameter(p.key(), sharded);
     }
   }
@@ -62,7 +62,8 @@ Tensor whole_of(const Tensor& tensor) {
   return DTensor::is(tensor) ? DTensor(tensor.detach()).full_tensor() : tensor.detach();
 }
 
-void train(nn::Sequential& net, optim::Optimizer& optimizer, int from, int to, const DeviceMesh* mesh = nullptr) {
+void train(torch::nn::Sequential& net, torch::optim::Optimizer& optimizer, int from, int to,
+           const DeviceMesh* mesh = nullptr) {
   for (int step = from; step < to; ++step) {
     Tensor x = numbers({5, 6}, step);
     if (mesh != nullptr) {
@@ -74,7 +75,7 @@ void train(nn::Sequential& net, optim::Optimizer& optimizer, int from, int to, c
   }
 }
 
-std::vector<Tensor> wholes(const nn::Module& net) {
+std::vector<Tensor> wholes(const torch::nn::Module& net) {
   std::vector<Tensor> all;
   for (const auto& item : net.named_parameters()) all.push_back(whole_of(item.value()).clone());
   return all;
@@ -88,14 +89,14 @@ void expect_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 template <class Optimizer>
 void resume(const std::function<std::unique_ptr<Optimizer>(std::vector<Tensor>)>& make, int saved_after) {
   const std::string folder = new_folder();
-  nn::Sequential net = make_net(1);
+  torch::nn::Sequential net = make_net(1);
   const auto optimizer = make(net->parameters());
   train(net, *optimizer, 0, saved_after);
   optimizer->param_groups()[0].options().set_lr(0.05);
   save({{"app", std::make_shared<AppState>(net.ptr(), Optimizers{optimizer.get()})}, {"step", saved_after}},
        {.checkpoint_id = folder});
   train(net, *optimizer, saved_after, saved_after + 5);
-  nn::Sequential other = make_net(20);
+  torch::nn::Sequential other = make_net(20);
   const auto fresh = make(other->parameters());
   StateDict state{{"app", std::make_shared<AppState>(other.ptr(), Optimizers{fresh.get()})}, {"step", 0}};
   load(state, {.checkpoint_id = folder});
@@ -107,22 +108,50 @@ void resume(const std::function<std::unique_ptr<Optimizer>(std::vector<Tensor>)>
 
 TEST(Resume, EqualsTrainingThatNeverStopped) {
   for (const int saved_after : {0, 3}) {
-    resume<optim::AdamW>(
+    resume<torch::optim::AdamW>(
         [](std::vector<Tensor> params) {
-          return std::make_unique<optim::AdamW>(std::move(params), optim::AdamWOptions(0.02).amsgrad(true));
+          return std::make_unique<torch::optim::AdamW>(std::move(params),
+                                                       torch::optim::AdamWOptions(0.02).amsgrad(true));
         },
         saved_after);
-    resume<optim::SGD>(
+    resume<torch::optim::SGD>(
         [](std::vector<Tensor> params) {
-          return std::make_unique<optim::SGD>(std::move(params), optim::SGDOptions(0.02).momentum(0.9));
+          return std::make_unique<torch::optim::SGD>(std::move(params), torch::optim::SGDOptions(0.02).momentum(0.9));
         },
         saved_after);
-    resume<optim::Adagrad>(
+    resume<torch::optim::Adagrad>(
         [](std::vector<Tensor> params) {
-          return std::make_unique<optim::Adagrad>(std::move(params), optim::AdagradOptions(0.02));
+          return std::make_unique<torch::optim::Adagrad>(std::move(params), torch::optim::AdagradOptions(0.02));
         },
         saved_after);
   }
+}
+
+TEST(Resume, ParametersThatHadNoGradientsYetGoOnWithoutState) {
+  const std::string folder = new_folder();
+  // Of the first steps the last layer has no part.
+  const auto steps = [](torch::nn::Sequential& net, torch::optim::Optimizer& optimizer, int from, int to) {
+    for (int step = from; step < to; ++step) {
+      optimizer.zero_grad();
+      const Tensor x = numbers({5, 6}, step);
+      const Tensor y = step < 3 ? net[0]->as<torch::nn::Linear>()->forward(x) : net->forward(x);
+      y.pow(2).sum().backward();
+      optimizer.step();
+    }
+  };
+  torch::nn::Sequential net = make_net(1), other = make_net(2);
+  torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(0.02)),
+      fresh(other->parameters(), torch::optim::AdamWOptions(1));
+  steps(net, optimizer, 0, 3);
+  EXPECT_EQ(optimizer.state().size(), 2u);
+  save({{"app", std::make_shared<AppState>(net.ptr(), Optimizers{&optimizer})}}, {.checkpoint_id = folder});
+  EXPECT_EQ(optimizer.state().size(), 2u);
+  StateDict state{{"app", std::make_shared<AppState>(other.ptr(), Optimizers{&fresh})}};
+  load(state, {.checkpoint_id = folder});
+  EXPECT_EQ(fresh.state().size(), 2u);
+  steps(net, optimizer, 3, 6);
+  steps(other, fresh, 3, 6);
+  expect_same(wholes(*net), wholes(*other));
 }
 
 TEST(Resume, OnAnyMeshGoesOnFromTheSameBits) {
@@ -132,13 +161,13 @@ TEST(Resume, OnAnyMeshGoesOnFromTheSameBits) {
     std::vector<int64_t> mesh;
     std::vector<Placement> placements;
   };
-  const auto optimizer_of = [](nn::Sequential& net) {
-    return std::make_unique<optim::AdamW>(net->parameters(), optim::AdamWOptions(0.02));
+  const auto optimizer_of = [](torch::nn::Sequential& net) {
+    return std::make_unique<torch::optim::AdamW>(net->parameters(), torch::optim::AdamWOptions(0.02));
   };
-  const auto averages_of = [](nn::Sequential& net, optim::Optimizer& optimizer) {
+  const auto averages_of = [](torch::nn::Sequential& net, torch::optim::Optimizer& optimizer) {
     std::vector<Tensor> all;
     for (const Tensor& p : net->parameters()) {
-      auto& state = static_cast<optim::AdamWParamState&>(*optimizer.state().at(p.unsafeGetTensorImpl()));
+      auto& state = static_cast<torch::optim::AdamWParamState&>(*optimizer.state().at(p.unsafeGetTensorImpl()));
       EXPECT_EQ(DTensor(state.exp_avg()).placements(), DTensor(p).placements());
       all.push_back(whole_of(state.exp_avg()).clone());
     }
@@ -146,7 +175,7 @@ TEST(Resume, OnAnyMeshGoesOnFromTheSameBits) {
   };
   const Way first{{2}, {Shard(0)}};
   tensor::testing::run_mesh(first.mesh, [&](const DeviceMesh& mesh) {
-    nn::Sequential net = make_net(1);
+    torch::nn::Sequential net = make_net(1);
     shard(*net, mesh, first.placements);
     const auto optimizer = optimizer_of(net);
     train(net, *optimizer, 0, 3, &mesh);
@@ -161,14 +190,14 @@ TEST(Resume, OnAnyMeshGoesOnFromTheSameBits) {
   // The group for plans is that of the mesh where it has one dimension; else each row loads by itself.
   for (const Way& way : {first, Way{{3}, {Shard(0)}}, Way{{2}, {Replicate()}}, Way{{2, 2}, {Replicate(), Shard(0)}}}) {
     tensor::testing::run_mesh(way.mesh, [&](const DeviceMesh& mesh) {
-      nn::Sequential net = make_net(30);
+      torch::nn::Sequential net = make_net(30);
       shard(*net, mesh, way.placements);
       const auto optimizer = optimizer_of(net);
       const auto app = std::make_shared<AppState>(net.ptr(), Optimizers{optimizer.get()});
       StateDict state = StateDict::of(app->state_dict());
       load(state, {.checkpoint_id = folder, .process_group = mesh.get_group(mesh.ndim() - 1)});
       set_state_dict(*net, {optimizer.get()}, model_state_of(state.at("model")),
-                     optim::StateDict(state.at("optimizer")));
+                     torch::optim::StateDict(state.at("optimizer")));
       expect_same(wholes(*net), at_save);
       expect_same(averages_of(net, *optimizer), exp_avg);
       train(net, *optimizer, 3, 6, &mesh);
@@ -181,11 +210,11 @@ TEST(Resume, OnAnyMeshGoesOnFromTheSameBits) {
 
 TEST(Names, AreThoseOfTheModelWithoutItsWrapper) {
   run_group(2, [&](int, const Group& group) {
-    nn::Sequential net = make_net(1);
+    torch::nn::Sequential net = make_net(1);
     for (const bool has_prefix : {false, true}) {
-      nn::parallel::DistributedDataParallel ddp(
-          net, nn::parallel::DistributedDataParallelOptions(group).state_dict_prefix(has_prefix));
-      optim::Adam optimizer(ddp->parameters(), optim::AdamOptions(0.1));
+      torch::nn::parallel::DistributedDataParallel ddp(
+          net, torch::nn::parallel::DistributedDataParallelOptions(group).state_dict_prefix(has_prefix));
+      torch::optim::Adam optimizer(ddp->parameters(), torch::optim::AdamOptions(0.1));
       const auto [model_state, optimizer_state] = get_state_dict(*ddp, {&optimizer});
       EXPECT_TRUE(model_state.contains("0.weight"));
       EXPECT_EQ(model_state.size(), 4u);
@@ -203,13 +232,13 @@ TEST(Names, AreThoseOfTheModelWithoutItsWrapper) {
 }
 
 TEST(Options, FlatStatesGoBackToTheirGroups) {
-  nn::Sequential net = make_net(1);
-  std::vector<optim::OptimizerParamGroup> groups;
+  torch::nn::Sequential net = make_net(1);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
   groups.emplace_back(std::vector<Tensor>{net->parameters()[0], net->parameters()[2]},
-                      std::make_unique<optim::AdamWOptions>(0.5));
-  groups.emplace_back(std::vector<Tensor>{net->parameters()[1]}, std::make_unique<optim::AdamWOptions>(0.25));
-  optim::AdamW optimizer(groups, optim::AdamWOptions(0.1));
-  optim::SGD other({net->parameters()[3]}, optim::SGDOptions(0.125).momentum(0.5));
+                      std::make_unique<torch::optim::AdamWOptions>(0.5));
+  groups.emplace_back(std::vector<Tensor>{net->parameters()[1]}, std::make_unique<torch::optim::AdamWOptions>(0.25));
+  torch::optim::AdamW optimizer(groups, torch::optim::AdamWOptions(0.1));
+  torch::optim::SGD other({net->parameters()[3]}, torch::optim::SGDOptions(0.125).momentum(0.5));
   for (int i = 0; i < 2; ++i) {
     net->zero_grad();
     net->forward(numbers({5, 6}, i)).pow(2).sum().backward();
@@ -219,7 +248,7 @@ TEST(Options, FlatStatesGoBackToTheirGroups) {
   StateDictOptions options;
   options.flatten_optimizer_state_dict = true;
   net->zero_grad();
-  const optim::StateDict flat = get_optimizer_state_dict(*net, {&optimizer, &other}, options);
+  const torch::optim::StateDict flat = get_optimizer_state_dict(*net, {&optimizer, &other}, options);
   const auto dict = flat.tree().toGenericDict();
   EXPECT_EQ(dict.at("param_groups.0.weight.lr").toDouble(), 0.5);
   EXPECT_EQ(dict.at("param_groups.2.bias.lr").toDouble(), 0.125);
@@ -227,24 +256,24 @@ TEST(Options, FlatStatesGoBackToTheirGroups) {
   const std::string folder = new_folder();
   StateDict saved = StateDict::of(flat.tree());
   save(saved, {.checkpoint_id = folder});
-  nn::Sequential twin = make_net(1);
+  torch::nn::Sequential twin = make_net(1);
   {
     const c10::NoGradGuard no_grad;
     for (size_t i = 0; i < 4; ++i) twin->parameters()[i].copy_(net->parameters()[i]);
   }
   // In other groups.
-  optim::AdamW first({twin->parameters()[0], twin->parameters()[2]}, optim::AdamWOptions(1));
-  optim::AdamW second({twin->parameters()[1]}, optim::AdamWOptions(1));
-  optim::SGD third({twin->parameters()[3]}, optim::SGDOptions(1).momentum(0.1));
+  torch::optim::AdamW first({twin->parameters()[0], twin->parameters()[2]}, torch::optim::AdamWOptions(1));
+  torch::optim::AdamW second({twin->parameters()[1]}, torch::optim::AdamWOptions(1));
+  torch::optim::SGD third({twin->parameters()[3]}, torch::optim::SGDOptions(1).momentum(0.1));
   StateDict state = StateDict::of(get_optimizer_state_dict(*twin, {&first, &second, &third}, options).tree());
   load(state, {.checkpoint_id = folder});
   c10::Dict<IValue, IValue> loaded;
   for (const auto& [name, value] : state.items()) loaded.insert(name, value.value);
-  set_optimizer_state_dict(*twin, {&first, &second, &third}, optim::StateDict(IValue(loaded)), options);
+  set_optimizer_state_dict(*twin, {&first, &second, &third}, torch::optim::StateDict(IValue(loaded)), options);
   EXPECT_EQ(first.param_groups()[0].options().get_lr(), 0.5);
   EXPECT_EQ(second.param_groups()[0].options().get_lr(), 0.25);
   for (int i = 2; i < 4; ++i) {
-    for (nn::Sequential* n : {&net, &twin}) {
+    for (torch::nn::Sequential* n : {&net, &twin}) {
       (*n)->zero_grad();
       (*n)->forward(numbers({5, 6}, i)).pow(2).sum().backward();
     }
@@ -260,10 +289,10 @@ TEST(Options, FlatStatesGoBackToTheirGroups) {
 TEST(Options, FullStatesAreGatheredAndGivenByOneRank) {
   tensor::testing::run_mesh({2}, [](const DeviceMesh& mesh) {
     const Group group = mesh.get_group();
-    nn::Sequential net = make_net(1);
+    torch::nn::Sequential net = make_net(1);
     const std::vector<Tensor> before = wholes(*net);
     shard(*net, mesh, {Shard(0)});
-    optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(0.02));
+    torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(0.02));
     train(net, optimizer, 0, 2, &mesh);
     StateDictOptions options;
     options.full_state_dict = true;
@@ -277,9 +306,9 @@ TEST(Options, FullStatesAreGatheredAndGivenByOneRank) {
     EXPECT_EQ(optimizer_state.tree().toGenericDict().empty(), mesh.get_rank() != 0);
     const std::vector<Tensor> trained = wholes(*net);
 
-    nn::Sequential other = make_net(50);
+    torch::nn::Sequential other = make_net(50);
     shard(*other, mesh, {Shard(0)});
-    optim::AdamW fresh(other->parameters(), optim::AdamWOptions(1));
+    torch::optim::AdamW fresh(other->parameters(), torch::optim::AdamWOptions(1));
     options.broadcast_from_rank0 = true;
     set_state_dict(*other, {&fresh}, model_state, optimizer_state, options);
     expect_same(wholes(*other), trained);
@@ -297,9 +326,9 @@ TEST(Options, FullStatesAreGatheredAndGivenByOneRank) {
 }
 
 TEST(Options, FrozenParametersAndOtherSubmodulesAreLeftOut) {
-  nn::Sequential net = make_net(1);
+  torch::nn::Sequential net = make_net(1);
   net->parameters()[0].requires_grad_(false);
-  optim::SGD optimizer(net->parameters(), optim::SGDOptions(0.1).momentum(0.9));
+  torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
   StateDictOptions options;
   options.ignore_frozen_params = true;
   const auto [model_state, optimizer_state] = get_state_dict(*net, {&optimizer}, options);
@@ -310,20 +339,20 @@ TEST(Options, FrozenParametersAndOtherSubmodulesAreLeftOut) {
   EXPECT_TRUE(keys.missing_keys.empty());
 
   options = {};
-  const nn::Module* const last = net->children()[2].get();
+  const torch::nn::Module* const last = net->children()[2].get();
   EXPECT_TRUE(get_model_state_dict(*net, options, {last}).contains("2.weight"));
   options.keep_submodule_prefixes = false;
-  const nn::StateDict below = get_model_state_dict(*net, options, {last});
+  const torch::nn::StateDict below = get_model_state_dict(*net, options, {last});
   EXPECT_TRUE(below.contains("weight"));
   EXPECT_EQ(below.size(), 2u);
-  const nn::Linear stranger(2, 2);
+  const torch::nn::Linear stranger(2, 2);
   expect_has(error_of([&] { get_model_state_dict(*net, options, {stranger.get()}); }), "is not in the model");
-  optim::SGD of_stranger(stranger->parameters(), optim::SGDOptions(0.1));
+  torch::optim::SGD of_stranger(stranger->parameters(), torch::optim::SGDOptions(0.1));
   expect_has(error_of([&] { get_optimizer_state_dict(*net, {&of_stranger}); }), "none of the model's");
   options = {};
   c10::Dict<IValue, IValue> empty;
   empty.insert("param_groups", IValue(std::vector<IValue>()));
-  expect_has(error_of([&] { set_optimizer_state_dict(*net, {&optimizer}, optim::StateDict(IValue(empty))); }),
+  expect_has(error_of([&] { set_optimizer_state_dict(*net, {&optimizer}, torch::optim::StateDict(IValue(empty))); }),
              "no group of the state has the parameter '0.weight'");
 }
 

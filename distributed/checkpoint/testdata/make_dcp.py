@@ -1,4 +1,4 @@
-"""Makes the folders dcp* here with PyTorch 2.15: python make_dcp.py FOLDER."""
+"""Makes the folders here with PyTorch 2.15: python make_dcp.py FOLDER."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 import torch.multiprocessing as mp
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
@@ -38,12 +39,14 @@ def rank_main(rank, folder):
     state["columns"] = distribute_tensor(whole, mesh, [Shard(1)])
     state["copies"] = distribute_tensor(whole, mesh, [Replicate()])
     dcp.save(state, checkpoint_id=os.path.join(folder, "dcp_2_ranks"))
+    tensors = {name: state[name] for name in ("plain", "rows", "columns")}
+    dcp.save(tensors, storage_writer=HuggingFaceStorageWriter(os.path.join(folder, "hf_2_ranks"), save_distributed=True))
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     folder = sys.argv[1]
-    for name in ("dcp_1_rank", "dcp_2_ranks"):
+    for name in ("dcp_1_rank", "dcp_2_ranks", "hf_2_ranks"):
         shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     dcp.save(values(), checkpoint_id=os.path.join(folder, "dcp_1_rank"))
     mp.spawn(rank_main, (folder,), nprocs=2)
