@@ -144,12 +144,51 @@ class Reader {
   const std::string where_;
 };
 
-json json_of(const StorageInfo& info) {
-  json place{{"file", info.relative_path}, {"begin", info.offset}, {"bytes", info.length}};
-  json& checksums = place["crc32c"] = json::array();
-  for (const uint32_t crc : info.checksums) checksums.push_back(hex(crc));
-  return place;
-}
+// Writes JSON without making a document of it first: an index has as many chunks as all ranks together.
+class Writer {
+ public:
+  Writer& raw(std::string_view text) {
+    text_ += text;
+    return *this;
+  }
+  Writer& number(int64_t value) {
+    text_ += std::to_string(value);
+    return *this;
+  }
+  Writer& quoted(const std::string& text) {
+    try {
+      text_ += json(text).dump();
+    } catch (const json::exception&) {
+      TORCH_CHECK_VALUE(false, "checkpoint: a name in the state dict is no UTF-8");
+    }
+    return *this;
+  }
+  template <class List, class Write>
+  Writer& list(const List& list, char open, char close, const Write& write) {
+    text_ += open;
+    bool is_first = true;
+    for (const auto& item : list) {
+      if (!is_first) text_ += ',';
+      is_first = false;
+      write(item);
+    }
+    text_ += close;
+    return *this;
+  }
+  Writer& numbers(const Extents& extents) {
+    return list(extents, '[', ']', [this](int64_t n) { number(n); });
+  }
+  // The members of an object, without its braces.
+  Writer& storage(const StorageInfo& info) {
+    raw("\"file\":").quoted(info.relative_path).raw(",\"begin\":").raw(std::to_string(info.offset));
+    raw(",\"bytes\":").raw(std::to_string(info.length)).raw(",\"crc32c\":");
+    return list(info.checksums, '[', ']', [this](uint32_t crc) { raw("\"").raw(hex(crc)).raw("\""); });
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
 
 const StorageInfo& storage_of(const Metadata& metadata, const MetadataIndex& index) {
   const auto found = metadata.storage_data.find(index);
@@ -359,51 +398,40 @@ void check_metadata(const Metadata& metadata, const std::string& path, bool has_
 }
 
 std::string index_text(const Metadata& metadata) {
-  json index;
-  index["crc32c"] = kNoChecksum;
-  index["format"] = kFormat;
-  index["version"] = 1;
-  json& files = index["files"] = json::object();
-  for (const auto& [name, bytes] : metadata.files) files[name] = bytes;
-  json tensors = json::object(), values = json::object(), paths = json::object();
-  for (const auto& [name, stored] : metadata.state_dict_metadata) {
-    const auto* tensor = std::get_if<TensorStorageMetadata>(&stored);
-    if (tensor == nullptr) {
-      values[name] = json_of(storage_of(metadata, {name}));
-      continue;
-    }
-    json entry{{"dtype", c10::toString(tensor->properties.dtype)}, {"size", tensor->size}};
-    json& chunks = entry["chunks"] = json::array();
-    for (const ChunkStorageMetadata& chunk : tensor->chunks) {
-      json place{{"offsets", chunk.offsets}, {"sizes", chunk.sizes}};
-      place.update(json_of(storage_of(metadata, {name, chunk.offsets})));
-      chunks.push_back(std::move(place));
-    }
-    tensors[name] = std::move(entry);
+  using Named = std::pair<const std::string, ValueStorageMetadata>;
+  std::vector<const Named*> tensors, values;
+  for (const Named& named : metadata.state_dict_metadata) {
+    (std::holds_alternative<TensorStorageMetadata>(named.second) ? tensors : values).push_back(&named);
   }
-  for (const auto& [name, path] : metadata.planner_data) {
-    json list = json::array();
-    for (const PathItem& item : path) {
-      const auto* text = std::get_if<std::string>(&item.key);
-      if (text != nullptr) {
-        list.push_back(*text);
+  Writer out;
+  out.raw(kChecksumBegin).raw(kNoChecksum).raw("\",\n\"format\":\"").raw(kFormat).raw("\",\"version\":1,\n\"files\":");
+  out.list(metadata.files, '{', '}',
+           [&](const auto& file) { out.quoted(file.first).raw(":").raw(std::to_string(file.second)); });
+  out.raw(",\n\"tensors\":").list(tensors, '{', '}', [&](const Named* named) {
+    const auto& tensor = std::get<TensorStorageMetadata>(named->second);
+    out.raw("\n").quoted(named->first).raw(":{\"dtype\":\"").raw(c10::toString(tensor.properties.dtype));
+    out.raw("\",\"size\":").numbers(tensor.size).raw(",\"chunks\":");
+    out.list(tensor.chunks, '[', ']', [&](const ChunkStorageMetadata& chunk) {
+      out.raw("\n{\"offsets\":").numbers(chunk.offsets).raw(",\"sizes\":").numbers(chunk.sizes).raw(",");
+      out.storage(storage_of(metadata, {named->first, chunk.offsets})).raw("}");
+    });
+    out.raw("}");
+  });
+  out.raw(",\n\"values\":").list(values, '{', '}', [&](const Named* named) {
+    out.raw("\n").quoted(named->first).raw(":{").storage(storage_of(metadata, {named->first})).raw("}");
+  });
+  out.raw(",\n\"paths\":").list(metadata.planner_data, '{', '}', [&](const auto& named) {
+    out.raw("\n").quoted(named.first).raw(":").list(named.second, '[', ']', [&](const PathItem& item) {
+      if (const auto* text = std::get_if<std::string>(&item.key)) {
+        out.quoted(*text);
       } else if (item.is_element) {
-        list.push_back(std::get<int64_t>(item.key));
+        out.number(std::get<int64_t>(item.key));
       } else {
-        list.push_back({{"key", std::get<int64_t>(item.key)}});
+        out.raw("{\"key\":").number(std::get<int64_t>(item.key)).raw("}");
       }
-    }
-    paths[name] = std::move(list);
-  }
-  index["tensors"] = std::move(tensors);
-  index["values"] = std::move(values);
-  index["paths"] = std::move(paths);
-  std::string text;
-  try {
-    text = index.dump() + "\n";
-  } catch (const json::exception&) {
-    TORCH_CHECK_VALUE(false, "checkpoint: a name in the state dict is no UTF-8");
-  }
+    });
+  });
+  std::string text = out.raw("}\n").take();
   text.replace(kChecksumBegin.size(), kNoChecksum.size(), hex(serialize::crc32c(text)));
   return text;
 }

@@ -1,6 +1,7 @@
 // Plans: what is written once, by whom, what covers what; names that differ; errors of one rank on all.
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -12,6 +13,7 @@
 #include "distributed/checkpoint/state_dict_saver.h"
 #include "distributed/checkpoint/testing.h"
 #include "distributed/tensor/dtensor.h"
+#include "utils/serialize/file_io.h"
 
 namespace torch::distributed::checkpoint {
 namespace {
@@ -91,6 +93,39 @@ TEST(Plan, OfAThousandRanksTakesNoTime) {
   EXPECT_EQ(uncovered({256 * 3, 256 * 5}, chunks), "");
   std::printf("65,536 chunks of one tensor: %.3f s\n",
               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
+
+TEST(Index, OfAThousandRanksIsWrittenAndReadInSeconds) {
+  constexpr int kRanks = 1024;
+  const std::string folder = new_folder();
+  FileSystemWriter writer(folder);
+  writer.set_up_storage_writer(/*is_coordinator=*/true);
+  auto [plans, metadata] = DefaultSavePlanner().create_global_plan(plans_of(kRanks, 100));
+  std::vector<std::vector<WriteResult>> results(plans.size());
+  for (size_t r = 0; r < plans.size(); ++r) {
+    const std::string name = c10::str("data-", r, "-1.safetensors");
+    uint64_t end = 64;
+    for (const WriteItem& item : plans[r].items) {
+      const auto bytes = static_cast<uint64_t>(*item.tensor_storage_size());
+      results[r].push_back({item.index, {name, end, bytes, {1234567}}, 0});
+      end += bytes;
+    }
+    for (WriteResult& result : results[r]) result.file_bytes = end;
+    serialize::write_file(folder + "/" + name, "");
+    std::filesystem::resize_file(folder + "/" + name, end);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  writer.finish(metadata, results);
+  const auto written = std::chrono::steady_clock::now();
+  const Metadata read = FileSystemReader(folder).read_metadata();
+  const auto done = std::chrono::steady_clock::now();
+  std::printf("an index of %zu chunks (%ju bytes): written in %.3f s, read in %.3f s\n", metadata.storage_data.size(),
+              static_cast<uintmax_t>(std::filesystem::file_size(folder + "/index.json")),
+              std::chrono::duration<double>(written - begin).count(),
+              std::chrono::duration<double>(done - written).count());
+  EXPECT_TRUE(read.storage_data == metadata.storage_data);
+  EXPECT_TRUE(read.state_dict_metadata == metadata.state_dict_metadata);
+  EXPECT_TRUE(read.planner_data == metadata.planner_data);
 }
 
 TEST(Plan, WhatDoesNotFitTogetherIsNamed) {
