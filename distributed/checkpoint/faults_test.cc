@@ -105,7 +105,8 @@ TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
       EXPECT_EQ(ended[rank].exit_code, 1);
       EXPECT_NE(ended[rank].error.find("rank "), std::string::npos) << ended[rank].error;
       named += ended[rank].error.find(c10::str("rank ", victim)) != std::string::npos;
-      EXPECT_LT(ended[rank].after - ended[static_cast<size_t>(victim)].after, kTimeout + milliseconds(2000));
+      EXPECT_LT(ended[rank].after - ended[static_cast<size_t>(victim)].after, kTimeout + milliseconds(2000))
+          << ended[rank].error;
     }
     const int acknowledged = std::stoi(serialize::read_file(done)), there = version_in(folder, kRanks, kNumel);
     EXPECT_GE(there, acknowledged) << "run " << run;

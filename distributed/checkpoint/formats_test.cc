@@ -107,6 +107,7 @@ void damage_everywhere(const std::string& folder, const std::string& name, const
                        size_t step) {
   const std::string path = folder + "/" + name, before = read_file(path);
   const auto write = [&](const std::string& text) {
+    ::unlink(path.c_str());  // a file that is cut and written again waits for the disk
     FILE* file = std::fopen(path.c_str(), "wb");
     ASSERT_NE(file, nullptr);
     std::fwrite(text.data(), 1, text.size(), file);
