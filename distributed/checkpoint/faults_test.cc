@@ -77,7 +77,6 @@ TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
   constexpr int64_t kNumel = 20000;
   constexpr milliseconds kTimeout(3000);
   std::mt19937 random(7);
-  int named = 0;
   for (int run = 0; run < 12; ++run) {
     const std::string folder = new_folder(), done = folder + ".done";
     const int victim = run % kRanks;
@@ -103,8 +102,7 @@ TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
         continue;
       }
       EXPECT_EQ(ended[rank].exit_code, 1);
-      EXPECT_NE(ended[rank].error.find("rank "), std::string::npos) << ended[rank].error;
-      named += ended[rank].error.find(c10::str("rank ", victim)) != std::string::npos;
+      EXPECT_NE(ended[rank].error.find(c10::str("rank ", victim)), std::string::npos) << ended[rank].error;
       EXPECT_LT(ended[rank].after - ended[static_cast<size_t>(victim)].after, kTimeout + milliseconds(2000))
           << ended[rank].error;
     }
@@ -116,8 +114,6 @@ TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
     EXPECT_EQ(files_of(folder).size(), 2u);
     EXPECT_EQ(version_in(folder, kRanks, kNumel), 99);
   }
-  // A survivor may have heard of another that has heard of the victim.
-  EXPECT_GE(named, 18) << "of 24";
 }
 
 TEST(Stopped, WhileItSavesIsAnErrorInTime) {

@@ -114,24 +114,28 @@ torch::optim::StateDict state_before_first_step(torch::optim::Optimizer& optimiz
       if (p.requires_grad()) parameters.push_back(p);
     }
   }
-  std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> before;
-  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) before.push_back(group.options().clone());
   struct Restore {
     torch::optim::Optimizer& optimizer;
     const std::vector<Tensor>& parameters;
-    std::vector<std::unique_ptr<torch::optim::OptimizerOptions>>& before;
+    std::vector<double> rates;
+    void set_rates() const {
+      for (size_t g = 0; g < rates.size(); ++g) optimizer.param_groups()[g].options().set_lr(rates[g]);
+    }
     ~Restore() {
       for (const Tensor& p : parameters) p.mutable_grad() = Tensor();
-      for (size_t g = 0; g < before.size(); ++g) optimizer.param_groups()[g].set_options(std::move(before[g]));
+      set_rates();
       optimizer.state().clear();
     }
   };
-  const Restore restore{optimizer, parameters, before};
+  Restore restore{optimizer, parameters, {}};
+  for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) {
+    restore.rates.push_back(group.options().get_lr());
+  }
   const c10::NoGradGuard no_grad;
   for (const Tensor& p : parameters) p.mutable_grad() = at::zeros_like(p);
   for (torch::optim::OptimizerParamGroup& group : optimizer.param_groups()) group.options().set_lr(0);
   optimizer.step();
-  for (size_t g = 0; g < before.size(); ++g) optimizer.param_groups()[g].options().set_lr(before[g]->get_lr());
+  restore.set_rates();
   torch::optim::StateDict state = optimizer.state_dict().clone();
   for (const auto& entry : state.at("state").toGenericDict()) {
     const GenericDict fields = entry.value().toGenericDict();
