@@ -8,16 +8,20 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "autograd/autograd.h"
 #include "distributed/checkpoint/filesystem.h"
+#include "distributed/checkpoint/state_dict.h"
 #include "distributed/checkpoint/state_dict_loader.h"
 #include "distributed/checkpoint/state_dict_saver.h"
 #include "distributed/checkpoint/testing.h"
+#include "distributed/ddp/distributed_data_parallel.h"
 #include "distributed/process_group/collectives.h"
 #include "distributed/process_group/gloo/process_group_gloo.h"
 #include "distributed/process_group/init.h"
@@ -25,7 +29,12 @@
 #include "distributed/store/hash_store.h"
 #include "distributed/testing/run_processes.h"
 #include "distributed/testing/run_ranks.h"
+#include "nn/layers/activation.h"
+#include "nn/layers/linear.h"
+#include "nn/module/sequential.h"
+#include "optim/adamw.h"
 #include "utils/serialize/file_io.h"
+#include "utils/serialize/safetensors.h"
 
 namespace torch::distributed::checkpoint {
 namespace {
@@ -49,6 +58,14 @@ Group gloo(const std::string& path, int rank, int size, milliseconds timeout = m
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::GLOO,
                     c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, options));
   return group;
+}
+
+// Until there is such a file, or it is too late.
+void wait_for(const std::string& path) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+  while (!std::filesystem::exists(path) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
 }
 
 // All values of a state have its version.
@@ -92,7 +109,7 @@ TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
         },
         milliseconds(20000),
         [&](const std::vector<pid_t>& processes) {
-          while (::access(done.c_str(), F_OK) != 0) std::this_thread::sleep_for(milliseconds(1));
+          wait_for(done);
           std::this_thread::sleep_for(delay);
           ::kill(processes[static_cast<size_t>(victim)], SIGKILL);
         });
@@ -116,6 +133,68 @@ TEST(Killed, WhileItSavesLeavesOneVersionWhole) {
   }
 }
 
+torch::nn::Sequential make_net() {
+  torch::nn::Sequential net(torch::nn::Linear(6, 8), torch::nn::Tanh(), torch::nn::Linear(8, 4));
+  c10d::testing::fill(*net, 1);
+  return net;
+}
+
+// Trains from the last checkpoint on, with one at each step, and writes the parameters in the end.
+void train(const std::string& folder, int rank, int ranks, const std::string& attempt, int steps) {
+  const Group group = gloo(folder + ".store" + attempt, rank, ranks, milliseconds(3000));
+  const Group for_saving = gloo(folder + ".saving" + attempt, rank, ranks, milliseconds(3000));
+  const torch::nn::Sequential net = make_net();
+  torch::nn::parallel::DistributedDataParallel ddp(net, torch::nn::parallel::DistributedDataParallelOptions(group));
+  torch::optim::AdamW optimizer(ddp->parameters(), torch::optim::AdamWOptions(0.02));
+  StateDict state{{"app", std::make_shared<AppState>(ddp.ptr(), Optimizers{&optimizer})}, {"step", 0}};
+  if (std::filesystem::exists(folder + "/index.json")) {
+    load(state, {.checkpoint_id = folder, .process_group = for_saving});
+  }
+  AsyncSaveOptions options;
+  options.checkpoint_id = folder;
+  options.process_group = for_saving;
+  c10::intrusive_ptr<c10::ivalue::Future> saved;
+  for (int64_t step = state.at("step").toInt(); step < steps; ++step) {
+    optimizer.zero_grad();
+    ddp(c10d::testing::numbers({5, 6}, static_cast<int>(2 * step + rank))).pow(2).sum().backward();
+    optimizer.step();
+    state.set("step", step + 1);
+    saved = async_save(state, options);
+    if (rank == 0) std::ofstream(folder + ".began" + attempt).close();
+  }
+  if (saved) saved->waitAndThrow();
+  if (rank == 0) {
+    safetensors::NamedTensors parameters;
+    for (const auto& item : net->named_parameters()) parameters.emplace_back(item.key(), item.value().detach());
+    safetensors::save_file(parameters, folder + ".safetensors");
+  }
+}
+
+TEST(Killed, TrainingThatIsStartedAgainEndsWithTheSameBits) {
+  constexpr int kRanks = 2, kSteps = 30;
+  const std::string calm = new_folder(), troubled = new_folder();
+  for (const Ended& e : run_processes(kRanks, [&](int rank) { train(calm, rank, kRanks, "", kSteps); })) {
+    ASSERT_EQ(e.exit_code, 0) << e.error;
+  }
+  std::mt19937 random(11);
+  int kills = 0;
+  for (int attempt = 0; attempt < 6 && !std::filesystem::exists(troubled + ".safetensors"); ++attempt) {
+    const auto ended = run_processes(
+        kRanks, [&](int rank) { train(troubled, rank, kRanks, std::to_string(attempt), kSteps); }, milliseconds(20000),
+        [&](const std::vector<pid_t>& processes) {
+          if (attempt == 5) return;
+          // Not while they connect.
+          wait_for(troubled + ".began" + std::to_string(attempt));
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 60000));
+          ::kill(processes[static_cast<size_t>(attempt % kRanks)], SIGKILL);
+        });
+    for (const Ended& e : ended) kills += e.signal == SIGKILL;
+  }
+  EXPECT_GT(kills, 0);
+  const safetensors::File expected(calm + ".safetensors"), got(troubled + ".safetensors");
+  for (const std::string& name : expected.keys()) EXPECT_TRUE(at::equal(expected.get(name), got.get(name))) << name;
+}
+
 TEST(Stopped, WhileItSavesIsAnErrorInTime) {
   constexpr int kRanks = 3, kVictim = 1;
   const std::string folder = new_folder(), done = folder + ".done";
@@ -130,7 +209,7 @@ TEST(Stopped, WhileItSavesIsAnErrorInTime) {
       },
       milliseconds(20000),
       [&](const std::vector<pid_t>& processes) {
-        while (::access(done.c_str(), F_OK) != 0) std::this_thread::sleep_for(milliseconds(1));
+        wait_for(done);
         ::kill(processes[kVictim], SIGSTOP);
         std::this_thread::sleep_for(milliseconds(2000));
         ::kill(processes[kVictim], SIGKILL);
