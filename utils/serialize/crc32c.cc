@@ -24,9 +24,28 @@ constexpr Tables make_tables() {
 }
 constexpr Tables kTables = make_tables();
 
+#if defined(__x86_64__)
+// By the processor's instruction for this polynomial: several times as fast as tables.
+__attribute__((target("sse4.2"))) uint32_t by_instruction(uint32_t crc, const unsigned char* p, size_t bytes) {
+  uint64_t c = static_cast<uint32_t>(~crc);
+  for (; bytes >= 8; bytes -= 8, p += 8) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    c = __builtin_ia32_crc32di(c, word);
+  }
+  for (; bytes > 0; --bytes, ++p) c = __builtin_ia32_crc32qi(static_cast<uint32_t>(c), *p);
+  return ~static_cast<uint32_t>(c);
+}
+#endif
+
 }  // namespace
 
-uint32_t crc32c(uint32_t crc, const void* data, size_t bytes) {
+namespace detail {
+
+// Declared by the test, too.
+uint32_t crc32c_by_tables(uint32_t crc, const void* data, size_t bytes);
+
+uint32_t crc32c_by_tables(uint32_t crc, const void* data, size_t bytes) {
   static_assert(std::endian::native == std::endian::little);
   const auto* p = static_cast<const unsigned char*>(data);
   uint32_t c = ~crc;
@@ -39,6 +58,15 @@ uint32_t crc32c(uint32_t crc, const void* data, size_t bytes) {
   }
   for (; bytes > 0; --bytes, ++p) c = c >> 8 ^ kTables[0][(c ^ *p) & 0xff];
   return ~c;
+}
+
+}  // namespace detail
+
+uint32_t crc32c(uint32_t crc, const void* data, size_t bytes) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2")) return by_instruction(crc, static_cast<const unsigned char*>(data), bytes);
+#endif
+  return detail::crc32c_by_tables(crc, data, bytes);
 }
 
 }  // namespace torch::serialize

@@ -5,6 +5,9 @@
 #include <string>
 
 namespace torch::serialize {
+namespace detail {
+uint32_t crc32c_by_tables(uint32_t crc, const void* data, size_t bytes);
+}
 namespace {
 
 TEST(Crc32c, KnownValues) {  // RFC 3720, appendix B.4
@@ -26,6 +29,7 @@ TEST(Crc32c, MatchesTheDefinitionForEveryLengthAndSplit) {
     expected = ~expected;
     for (size_t split = 0; split <= n; split += 7) {
       EXPECT_EQ(crc32c(crc32c(0, text.data(), split), text.data() + split, n - split), expected);
+      EXPECT_EQ(detail::crc32c_by_tables(crc32c(0, text.data(), split), text.data() + split, n - split), expected);
     }
   }
 }

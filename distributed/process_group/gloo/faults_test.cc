@@ -134,5 +134,33 @@ TEST_P(Faults, AnExceptionInOneRank) {
 }
 INSTANTIATE_TEST_SUITE_P(Counts, Faults, ::testing::Values(16, 1 << 18));
 
+// One that has said where it can be reached, and cannot.
+TEST(FaultsAtTheStart, AKilledRankIsNotWaitedForLongerThanTheTimeout) {
+  // Which of them connects to the other is left to chance.
+  for (int i = 0; i < 6; ++i) {
+    const int victim = i % 2;
+    const std::string path = ::testing::TempDir() + "start_" + std::to_string(::getpid()) + "_" + std::to_string(i);
+    const auto ended = testing::run_processes(2, [&](int rank) {
+      const auto make = [&] {
+        auto options = ProcessGroupGloo::Options::create(milliseconds(500));
+        options->devices = {ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
+        ProcessGroupGloo(c10::make_intrusive<FileStore>(path, 2), rank, 2, options);
+      };
+      if (rank == victim) {
+        std::thread([&] { make(); }).detach();
+        std::this_thread::sleep_for(milliseconds(250));
+        ::kill(::getpid(), SIGKILL);
+      }
+      std::this_thread::sleep_for(milliseconds(350));
+      make();
+    });
+    ::unlink(path.c_str());
+    const auto& survivor = ended[static_cast<size_t>(1 - victim)];
+    EXPECT_EQ(survivor.exit_code, 1);
+    expect_contains(survivor.error, "failed at connecting with the other ranks");
+    EXPECT_LT(survivor.after, milliseconds(2200)) << survivor.error;
+  }
+}
+
 }  // namespace
 }  // namespace c10d

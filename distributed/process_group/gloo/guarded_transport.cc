@@ -64,20 +64,25 @@ class Buffer final : public gloo::transport::UnboundBuffer {
   void abortWaitRecv() override { inner_->abortWaitRecv(); }
   void abortWaitSend() override { inner_->abortWaitSend(); }
   void send(int to, uint64_t slot, size_t offset, size_t bytes) override {
-    sends_.push_back({to});
+    sends_.to.push_back({to});
     start(sends_, [&] { inner_->send(to, slot, offset, bytes); });
   }
   void recv(int from, uint64_t slot, size_t offset, size_t bytes) override {
-    receives_.push_back({from});
+    receives_.to.push_back({from});
     start(receives_, [&] { inner_->recv(from, slot, offset, bytes); });
   }
   void recv(std::vector<int> from, uint64_t slot, size_t offset, size_t bytes) override {
-    receives_.push_back(from);
+    receives_.to.push_back(from);
     start(receives_, [&] { inner_->recv(std::move(from), slot, offset, bytes); });
   }
 
  private:
-  using Peers = std::vector<std::vector<int>>;  // of what was started and not waited for, in order
+  // Of what was started since nothing was on its way, in order, and how many of these were waited for. Which they were
+  // is not known: operations may end in another order than they were started in.
+  struct Peers {
+    std::vector<std::vector<int>> to;
+    size_t waited = 0;
+  };
 
   // A connection that has ended is an error here already.
   template <class Start>
@@ -88,7 +93,7 @@ class Buffer final : public gloo::transport::UnboundBuffer {
       inner_start();
     } catch (const gloo::Exception& e) {
       check_alive();
-      throw WaitError("lost " + names_of(peers.back()) + ": " + e.what(), peers.back());
+      throw WaitError("lost " + names_of(peers.to.back()) + ": " + e.what(), peers.to.back());
     }
   }
 
@@ -98,8 +103,9 @@ class Buffer final : public gloo::transport::UnboundBuffer {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
     milliseconds limit =
         timeout == gloo::transport::kUnsetTimeout || timeout.count() == 0 ? left : std::min(timeout, left);
-    const std::vector<int> ranks = peers.empty() ? std::vector<int>() : peers.front();
-    const std::string names = peers.empty() ? "a rank" : names_of(ranks);
+    const bool is_known = peers.waited < peers.to.size();
+    const std::vector<int> ranks = is_known ? peers.to[peers.waited] : std::vector<int>();
+    const std::string names = is_known ? names_of(ranks) : "a rank";
     if (limit.count() <= 0) throw WaitError("timed out waiting for " + names, ranks);
     bool is_done = false;
     try {
@@ -107,12 +113,24 @@ class Buffer final : public gloo::transport::UnboundBuffer {
     } catch (const gloo::Exception& e) {
       check_alive();
       if (Clock::now() >= deadline) throw WaitError("timed out waiting for " + names, ranks);
-      throw WaitError("lost " + names + ": " + e.what(), ranks);
+      // The connection of any operation of this buffer may be the one that ended.
+      const std::vector<int> all = outstanding();
+      const std::string lost = all.empty() ? "a rank" : (all.size() > 1 ? "one of " : "") + names_of(all);
+      throw WaitError("lost " + lost + ": " + e.what(), all);
     }
     check_alive();
     if (!is_done) throw WaitError("gave up waiting for " + names, ranks);
-    if (!peers.empty()) peers.erase(peers.begin());
+    if (is_known && ++peers.waited == peers.to.size()) peers = {};
     return true;
+  }
+
+  // With whom something may be on its way.
+  std::vector<int> outstanding() const {
+    std::set<int> ranks;
+    for (const Peers* peers : {&sends_, &receives_}) {
+      for (const std::vector<int>& some : peers->to) ranks.insert(some.begin(), some.end());
+    }
+    return {ranks.begin(), ranks.end()};
   }
 
   void check_alive() const {
@@ -147,7 +165,8 @@ class Context final : public gloo::transport::Context {
       : gloo::transport::Context(inner->rank, inner->size), inner_(std::move(inner)), waits_(std::move(waits)) {}
   std::unique_ptr<gloo::transport::Pair>& getPair(int rank) override { return inner_->getPair(rank); }
   std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override {
-    inner_->setTimeout(getTimeout());
+    // Gloo waits five times as long for a connection.
+    inner_->setTimeout(std::max(milliseconds(1), getTimeout() / 5));
     return inner_->createPair(rank);
   }
   std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* data, size_t bytes) override {
