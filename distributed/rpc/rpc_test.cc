@@ -1,0 +1,356 @@
+// Workers that are threads of one process.
+#include "distributed/rpc/rpc.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "aten/aten.h"
+#include "autograd/autograd.h"
+#include "distributed/rpc/autograd.h"
+#include "distributed/store/hash_store.h"
+#include "distributed/testing/run_ranks.h"
+
+namespace torch::distributed::rpc {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+std::string name_of(int rank) {
+  return "worker" + std::to_string(rank);
+}
+
+// Workers on one store, which all leave together.
+void run_workers(int size, const std::function<void(int)>& body, RpcBackendOptions options = {}) {
+  options.store = c10::make_intrusive<c10d::HashStore>();
+  options.address = "127.0.0.1";
+  c10d::testing::run_ranks(size, [&](int rank) {
+    init_rpc(name_of(rank), rank, size, options);
+    try {
+      body(rank);
+    } catch (...) {
+      shutdown(false);
+      throw;
+    }
+    shutdown();
+  });
+}
+
+template <class E>
+std::string text_of_throw(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const E& e) {
+    EXPECT_EQ(typeid(e), typeid(E)) << e.what();
+    if constexpr (std::is_base_of_v<c10::Error, E>) {
+      return e.msg();
+    } else {
+      return e.what();
+    }
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "another exception: " << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+struct Counter {
+  std::atomic<int64_t> value{0};
+  inline static std::atomic<int> living{0};
+  Counter() { ++living; }
+  ~Counter() { --living; }
+};
+
+[[maybe_unused]] const bool functions_are_known = [] {
+  register_function("scale", [](Tensor x, double by) { return x * by; });
+  register_function("nothing", [] {});
+  register_function("echo", [](IValue value) { return value; });
+  register_function("add_numbers", [](int64_t a, int64_t b) { return a + b; });
+  register_function("own_name", [] { return get_worker_info().name_; });
+  register_function("throw", [](std::string kind) {
+    TORCH_CHECK_VALUE(kind != "ValueError", "a value of ", 7);
+    TORCH_CHECK_INDEX(kind != "IndexError", "an index");
+    TORCH_CHECK_TYPE(kind != "TypeError", "a type");
+    TORCH_CHECK_NOT_IMPLEMENTED(kind != "NotImplementedError", "not there");
+    TORCH_CHECK_LINALG(kind != "LinAlgError", "singular");
+    TORCH_CHECK(kind != "Error", "an error");
+    if (kind == "out_of_range") throw std::out_of_range("far");
+    if (kind == "runtime_error") throw std::runtime_error("a failure");
+    throw 3;
+  });
+  register_function("sleep", [](int64_t ms) { std::this_thread::sleep_for(milliseconds(ms)); });
+  register_function("ask", [](std::string whom) { return rpc_sync<std::string>(whom, "own_name"); });
+  register_function("bounce", [](int64_t times) -> int64_t {
+    const std::string to = name_of(1 - get_worker_info().id_);
+    return times == 0 ? 0 : 1 + rpc_sync<int64_t>(to, "bounce", {times - 1});
+  });
+  register_function("later", [](int64_t ms) {
+    const FuturePtr future = make_future();
+    std::thread([future, ms] {
+      std::this_thread::sleep_for(milliseconds(ms));
+      future->markCompleted(ms);
+    }).detach();
+    return future;
+  });
+  register_function("make_counter", [] { return std::make_shared<Counter>(); });
+  register_function("count", [](std::shared_ptr<Counter> counter, int64_t by) { return counter->value += by; });
+  register_function("ones", [](int64_t n) { return at::ones({n}); });
+  register_function("value_of", [](RRefPtr reference) { return reference->to_here(); });
+  register_function("count_there", [](RRefPtr reference) { return reference->rpc_sync<int64_t>("count", {1}); });
+  register_function("keep", [](RRefPtr reference) { return reference; });
+  return true;
+}();
+
+TEST(Rpc, CallsFunctionsOfOtherWorkersAndOfItself) {
+  run_workers(3, [](int rank) {
+    for (int to = 0; to < 3; ++to) {
+      const Tensor x = at::arange(6, at::kFloat).view({2, 3}) + rank;
+      EXPECT_TRUE(at::equal(rpc_sync<Tensor>(name_of(to), "scale", {x, 2.5}), x * 2.5));
+      EXPECT_EQ(rpc_sync<int64_t>(to, "add_numbers", {rank, 40}), rank + 40);
+      EXPECT_EQ(rpc_sync<std::string>(get_worker_info(to), "own_name"), name_of(to));
+      EXPECT_TRUE(rpc_sync(to, "nothing").isNone());
+    }
+    EXPECT_EQ(get_worker_info(), WorkerInfo(name_of(rank), rank));
+    EXPECT_EQ(get_worker_infos().size(), 3u);
+    // A function that calls on.
+    EXPECT_EQ(rpc_sync<std::string>((rank + 1) % 3, "ask", {name_of((rank + 2) % 3)}), name_of((rank + 2) % 3));
+  });
+}
+
+TEST(Rpc, ValuesArriveAsTheyWere) {
+  run_workers(2, [](int rank) {
+    if (rank != 0) return;
+    const auto echo = [](const IValue& value) { return rpc_sync("worker1", "echo", {value}); };
+    EXPECT_TRUE(echo(IValue()).isNone());
+    EXPECT_EQ(echo(true).toBool(), true);
+    EXPECT_EQ(echo(int64_t{-7}).toInt(), -7);
+    EXPECT_EQ(echo(0.1).toDouble(), 0.1);
+    EXPECT_EQ(echo("text").toStringRef(), "text");
+    EXPECT_EQ(echo(std::vector<int64_t>{1, 2}).toIntVector(), (std::vector<int64_t>{1, 2}));
+    EXPECT_EQ(echo(std::vector<int64_t>{}).toListRef().size(), 0u);
+    EXPECT_EQ(echo(at::Device("cpu")).toDevice(), at::Device("cpu"));
+    c10::Dict<std::string, Tensor> dict;
+    dict.insert("w", at::ones({2}, at::kDouble));
+    const auto back = echo(dict).to<c10::Dict<std::string, Tensor>>();
+    EXPECT_TRUE(at::equal(back.at("w"), at::ones({2}, at::kDouble)));
+    const IValue nested = echo(std::make_tuple(int64_t{0}, std::vector<Tensor>{at::zeros({0, 3}), at::ones({}, at::kBool)},
+                                               std::make_tuple(std::string("a"), 2.0)));
+    EXPECT_EQ(nested.toTupleRef().size(), 3u);
+    EXPECT_EQ(nested.toTupleRef().elementsArrayRef()[1].toTensorVector()[0].sizes(), at::IntArrayRef({0, 3}));
+    EXPECT_TRUE(nested.toTupleRef().elementsArrayRef()[1].toTensorVector()[1].item<bool>());
+    EXPECT_EQ(nested.toTupleRef().elementsArrayRef()[2].toTupleRef().elementsArrayRef()[1].toDouble(), 2.0);
+    // Every dtype, views, large ones, and those that have no plain memory.
+    for (const at::ScalarType dtype : {at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf, at::kBFloat16, at::kFloat,
+                                       at::kDouble, at::kComplexFloat, at::kComplexDouble, at::kBool}) {
+      const Tensor x = at::arange(12).to(dtype).view({3, 4}).t();
+      const Tensor y = echo(x).toTensor();
+      EXPECT_EQ(y.scalar_type(), dtype);
+      EXPECT_TRUE(at::equal(x, y));
+    }
+    const Tensor large = at::randn({300, 1000});
+    EXPECT_TRUE(at::equal(echo(large.t()).toTensor(), large.t()));
+    const Tensor sparse = at::eye(4).to_sparse();
+    EXPECT_TRUE(echo(sparse).toTensor().is_sparse());
+    EXPECT_TRUE(at::equal(echo(sparse).toTensor().to_dense(), at::eye(4)));
+    EXPECT_TRUE(echo(at::ones({2}).set_requires_grad(true)).toTensor().requires_grad());
+    // What cannot be sent is said at once.
+    IValue deep = int64_t{1};
+    for (int i = 0; i < 100; ++i) deep = c10::ivalue::Tuple::create({deep});
+    text_of_throw<c10::TypeError>([&] { echo(deep); });
+    EXPECT_NE(text_of_throw<c10::TypeError>([] { rpc_sync(1, "echo", {std::make_shared<int>(3)}); }).find("cannot be sent"),
+              std::string::npos);
+  });
+}
+
+TEST(Rpc, OperatorsAreCalledByName) {
+  run_workers(2, [](int rank) {
+    const Tensor a = at::randn({3}), b = at::randn({3});
+    EXPECT_TRUE(at::equal(rpc_sync<Tensor>(1 - rank, "aten::add", {a, b}), a + b));
+    EXPECT_TRUE(at::equal(rpc_sync<Tensor>(1 - rank, "aten::add.Tensor", {a, b, 2}), at::add(a, b, 2)));
+    EXPECT_TRUE(at::equal(rpc_sync<Tensor>(1 - rank, "aten::add", {a, 2.0}), a + 2));
+    EXPECT_TRUE(at::equal(rpc_sync<Tensor>(1 - rank, "aten::zeros", {std::vector<int64_t>{2, 2}}), at::zeros({2, 2})));
+    const auto sorted = rpc_sync(1 - rank, "aten::sort", {a});
+    EXPECT_TRUE(at::equal(sorted.toTupleRef().elementsArrayRef()[0].toTensor(), std::get<0>(at::sort(a))));
+    text_of_throw<c10::ValueError>([&] { rpc_sync(1 - rank, "aten::no_such_operator", {a}); });
+  });
+}
+
+TEST(Rpc, ErrorsKeepTheirTypeAndNameTheWorker) {
+  run_workers(2, [](int rank) {
+    if (rank != 0) return;
+    const auto call = [](const char* kind) { rpc_sync(1, "throw", {kind}); };
+    const std::string text = text_of_throw<c10::ValueError>([&] { call("ValueError"); });
+    EXPECT_EQ(text, "on worker \"worker1\" (rank 1): a value of 7");
+    text_of_throw<c10::IndexError>([&] { call("IndexError"); });
+    text_of_throw<c10::TypeError>([&] { call("TypeError"); });
+    text_of_throw<c10::NotImplementedError>([&] { call("NotImplementedError"); });
+    text_of_throw<c10::LinAlgError>([&] { call("LinAlgError"); });
+    text_of_throw<c10::Error>([&] { call("Error"); });
+    EXPECT_EQ(text_of_throw<std::out_of_range>([&] { call("out_of_range"); }), "on worker \"worker1\" (rank 1): far");
+    text_of_throw<std::runtime_error>([&] { call("runtime_error"); });
+    text_of_throw<c10::Error>([&] { call("something else"); });
+    EXPECT_NE(text_of_throw<c10::ValueError>([] { rpc_sync(1, "unknown"); }).find("no function \"unknown\""), std::string::npos);
+    text_of_throw<c10::TypeError>([] { rpc_sync(1, "scale", {at::ones({1})}); });
+    text_of_throw<c10::TypeError>([] { rpc_sync(1, "scale", {"text", 2.0}); });
+    text_of_throw<c10::ValueError>([] { rpc_sync("worker7", "nothing"); });
+    text_of_throw<c10::ValueError>([] { rpc_sync(2, "nothing"); });
+    text_of_throw<c10::ValueError>([] { rpc_sync(1, "nothing", {}, -2); });
+    // A result that cannot be sent.
+    text_of_throw<c10::TypeError>([] { rpc_sync(1, "make_counter"); });
+  });
+}
+
+TEST(Rpc, TimeoutsNameTheWorkerAndZeroIsNone) {
+  RpcBackendOptions options;
+  options.rpc_timeout = 0.15f;
+  run_workers(
+      2,
+      [](int rank) {
+        if (rank != 0) return;
+        const auto start = Clock::now();
+        const std::string text = text_of_throw<c10::DistNetworkError>([] { rpc_sync(1, "sleep", {400}, 0.1f); });
+        EXPECT_LT(Clock::now() - start, milliseconds(350));
+        EXPECT_NE(text.find("worker \"worker1\" (rank 1"), std::string::npos) << text;
+        EXPECT_NE(text.find("\"sleep\" within 100 ms"), std::string::npos) << text;
+        EXPECT_NE(text_of_throw<c10::DistNetworkError>([] { rpc_sync(1, "sleep", {400}); }).find("150 ms"), std::string::npos);
+        rpc_sync(1, "sleep", {300}, 0);
+        rpc_sync(1, "sleep", {200}, 2);
+      },
+      options);
+}
+
+TEST(Rpc, ManyCallsAtOnce) {
+  run_workers(2, [](int rank) {
+    std::vector<FuturePtr> futures;
+    for (int64_t i = 0; i < 1000; ++i) futures.push_back(rpc_async(1 - rank, "add_numbers", {i, rank}));
+    for (int64_t i = 0; i < 1000; ++i) {
+      futures[i]->waitAndThrow();
+      EXPECT_EQ(futures[i]->value().toInt(), i + rank);
+    }
+  });
+}
+
+TEST(Rpc, CallsMayNestAndWait) {
+  RpcBackendOptions options;
+  options.num_worker_threads = 4;
+  run_workers(
+      2,
+      [](int rank) {
+        if (rank == 0) EXPECT_EQ(rpc_sync<int64_t>(1, "bounce", {7}), 7);  // four of them wait on each worker
+        // More functions than threads: the others wait for their turn, and messages of RPC itself do not.
+        std::vector<FuturePtr> futures;
+        for (int i = 0; i < 12; ++i) futures.push_back(rpc_async(1 - rank, "sleep", {20}));
+        const RRefPtr reference = remote(1 - rank, "ones", {3});
+        for (const FuturePtr& future : futures) future->waitAndThrow();
+        EXPECT_EQ(reference->to_here<Tensor>().sum().item<double>(), 3);
+        // Functions that answer later take no thread.
+        futures.clear();
+        const auto start = Clock::now();
+        for (int i = 0; i < 40; ++i) futures.push_back(rpc_async(1 - rank, "later", {100}));
+        for (const FuturePtr& future : futures) future->waitAndThrow();
+        EXPECT_LT(Clock::now() - start, milliseconds(700));
+        // A callback may call.
+        const FuturePtr then = rpc_async(1 - rank, "add_numbers", {1, 2})
+                                   ->then(
+                                       [to = 1 - rank](JitFuture& f) {
+                                         return IValue(rpc_sync<int64_t>(to, "add_numbers", {f.value().toInt(), 10}));
+                                       },
+                                       c10::IntType::get());
+        then->waitAndThrow();
+        EXPECT_EQ(then->value().toInt(), 13);
+      },
+      options);
+}
+
+TEST(Rpc, GracefulShutdownWaitsForAllCallsAndStartsAgain) {
+  std::atomic<int> done{0};
+  static std::atomic<int>* counter = nullptr;
+  counter = &done;
+  static const bool known = [] {
+    register_function("slow_chain", [](int64_t left) {
+      std::this_thread::sleep_for(milliseconds(30));
+      // Nobody waits for it.
+      if (left > 0) rpc_async((get_worker_info().id_ + 1) % 3, "slow_chain", {left - 1});
+      ++*counter;
+    });
+    return true;
+  }();
+  EXPECT_TRUE(known);
+  RpcBackendOptions options;
+  options.store = c10::make_intrusive<c10d::HashStore>();
+  options.address = "127.0.0.1";
+  c10d::testing::run_ranks(3, [&](int rank) {
+    for (int round = 0; round < 2; ++round) {
+      init_rpc(name_of(rank), rank, 3, options);
+      text_of_throw<c10::Error>([&] { init_rpc("again", rank, 3, options); });
+      if (rank == 1) rpc_async(2, "slow_chain", {4});
+      shutdown();
+      EXPECT_EQ(done, 5 * (round + 1));
+      shutdown();
+      text_of_throw<c10::Error>([] { rpc_sync(0, "nothing"); });
+    }
+  });
+}
+
+TEST(Rpc, BadArgumentsOfInit) {
+  text_of_throw<c10::ValueError>([] { WorkerInfo("", 0); });
+  text_of_throw<c10::ValueError>([] { WorkerInfo(std::string(129, 'a'), 0); });
+  text_of_throw<c10::ValueError>([] { WorkerInfo("a b", 0); });
+  text_of_throw<c10::ValueError>([] { WorkerInfo("a", -1); });
+  text_of_throw<c10::ValueError>([] { WorkerInfo("a", 40000); });
+  EXPECT_EQ(WorkerInfo(std::string(128, 'a'), 3).id_, 3);
+  EXPECT_EQ(WorkerInfo("ps:0_a-B", 3).name_, "ps:0_a-B");
+  const auto init = [](RpcBackendOptions options) {
+    options.store = c10::make_intrusive<c10d::HashStore>();
+    const c10d::RankScope rank;
+    init_rpc("a", 0, 1, options);
+  };
+  RpcBackendOptions options;
+  options.rpc_timeout = -1;
+  text_of_throw<c10::ValueError>([&] { init(options); });
+  options = {};
+  options.num_worker_threads = 0;
+  text_of_throw<c10::ValueError>([&] { init(options); });
+  options = {};
+  options.address = "no such host.";
+  text_of_throw<c10::ValueError>([&] { init(options); });
+  text_of_throw<c10::ValueError>([] { register_function("scale", [] {}); });
+  text_of_throw<c10::ValueError>([] { register_function("aten::add", [] {}); });
+  text_of_throw<c10::Error>([] { rpc_sync(0, "nothing"); });
+  // Two workers of one name, and one that does not come.
+  options = {};
+  options.store = c10::make_intrusive<c10d::HashStore>();
+  const std::vector<std::string> twice =
+      c10d::testing::errors_of_ranks(2, [&](int rank) { init_rpc("same", rank, 2, options); });
+  for (const std::string& text : twice) EXPECT_NE(text.find("ranks 0 and 1 have one name"), std::string::npos) << text;
+  options.store = c10::make_intrusive<c10d::HashStore>();
+  options.rpc_timeout = 0.2f;
+  const std::vector<std::string> absent =
+      c10d::testing::errors_of_ranks(2, [&](int rank) { init_rpc(name_of(rank), rank, 4, options); });
+  for (const std::string& text : absent) EXPECT_NE(text.find("no word from rank 2, 3"), std::string::npos) << text;
+}
+
+TEST(Rpc, MessagesThatAreTooLarge) {
+  RpcBackendOptions options;
+  options.max_message_bytes = 100000;
+  run_workers(
+      2,
+      [](int rank) {
+        text_of_throw<c10::ValueError>([&] { rpc_sync(1 - rank, "echo", {at::ones({100000})}); });
+        text_of_throw<c10::ValueError>([&] { rpc_sync(1 - rank, "ones", {100000}); });
+        EXPECT_EQ(rpc_sync<Tensor>(1 - rank, "ones", {10000}).numel(), 10000);
+      },
+      options);
+}
+
+}  // namespace
+}  // namespace torch::distributed::rpc
