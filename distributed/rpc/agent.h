@@ -24,8 +24,8 @@ class RequestCallback {
   virtual ~RequestCallback() = default;
   /// Takes a future of the answer (to_value).
   using Answer = std::function<void(const FuturePtr&)>;
-  /// Calls `answer` once, at any time before it returns. The error that the future is completed with, or, where there was
-  /// no answer yet, what this throws, is sent as an exception.
+  /// Calls `answer` once, at any time before it returns. The error that the future is completed with, or, where there
+  /// was no answer yet, what this throws, is sent as an exception.
   virtual void operator()(const MessagePtr& request, const Answer& answer) = 0;
 };
 

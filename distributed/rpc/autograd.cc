@@ -152,8 +152,8 @@ class LocalPass {
   static void add(Task& task, uint32_t input_nr, Tensor grad) {
     if (!grad.defined()) return;
     const torch::autograd::InputMetadata& want = task.node->input_metadata(input_nr);
-    TORCH_CHECK(!want.defined() || grad_ops::fit(grad, want), "backward: ", task.node->name(), " got a gradient of size ",
-                grad.sizes(), " for a tensor of size ", want.shape());
+    TORCH_CHECK(!want.defined() || grad_ops::fit(grad, want), "backward: ", task.node->name(),
+                " got a gradient of size ", grad.sizes(), " for a tensor of size ", want.shape());
     Tensor& sum = task.grads[input_nr];
     sum = sum.defined() ? grad_ops::add(sum, grad) : std::move(grad);
   }
@@ -225,8 +225,9 @@ class LocalPass {
   FuturePtr send_back(const RecvRpcBackward& node, const variable_list& grads, rpc::RpcAgent& agent) const {
     std::vector<IValue> values;
     for (const Tensor& grad : grads) values.push_back(grad.defined() ? IValue(grad.detach()) : IValue());
-    MessagePtr message = rpc::pack(MessageType::BACKWARD_AUTOGRAD_REQ,
-                                   c10::ivalue::Tuple::create({IValue(id), IValue(retain_graph_), IValue(std::move(values))}));
+    MessagePtr message =
+        rpc::pack(MessageType::BACKWARD_AUTOGRAD_REQ,
+                  c10::ivalue::Tuple::create({IValue(id), IValue(retain_graph_), IValue(std::move(values))}));
     message->autograd_context = context_.contextId();
     message->autograd_message = node.message;
     message->about = "gradients";
@@ -275,7 +276,9 @@ void DistAutogradContext::accumulateGrad(const Tensor& leaf, const Tensor& grad)
   auto& [kept_leaf, sum] = grads_[leaf.unsafeGetTensorImpl()];
   kept_leaf = leaf;
   // A copy where somebody else may write to it.
-  sum = sum.defined() ? grad_ops::add(sum, grad) : grad_ops::is_sole_dense(grad) ? grad : grad_ops::clone_like(grad, leaf);
+  sum = sum.defined()                   ? grad_ops::add(sum, grad)
+        : grad_ops::is_sole_dense(grad) ? grad
+                                        : grad_ops::clone_like(grad, leaf);
 }
 
 c10::Dict<Tensor, Tensor> DistAutogradContext::getGradients() const {
@@ -439,8 +442,9 @@ FuturePtr DistAutogradContainer::propagate(const Message& request) {
   for (const IValue& grad : parts[2].toListRef()) grads.push_back(grad.isNone() ? Tensor() : grad.toTensor());
   const ContextPtr context = retrieveContext(request.autograd_context);
   const std::shared_ptr<rpc::RpcAgent> agent = this->agent();
-  return all_of(context->run_message(parts[0].toInt(), parts[1].toBool(), request.autograd_message, std::move(grads), *agent),
-                [] { return rpc::to_value(rpc::pack(MessageType::BACKWARD_AUTOGRAD_RESP, IValue())); });
+  return all_of(
+      context->run_message(parts[0].toInt(), parts[1].toBool(), request.autograd_message, std::move(grads), *agent),
+      [] { return rpc::to_value(rpc::pack(MessageType::BACKWARD_AUTOGRAD_RESP, IValue())); });
 }
 
 // --- for users ---

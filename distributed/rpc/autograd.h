@@ -5,9 +5,9 @@
 //   torch::distributed::autograd::backward(context.id(), {loss(y)});
 //   at::Tensor g = torch::distributed::autograd::get_gradients(context.id()).at(w);   // of a leaf of this worker
 //
-// Calls that are made in a context are recorded on both sides, and so are those that the called function makes. backward()
-// takes gradients back the same way. They are kept in the context on the worker that has the leaf, not in its grad(), so
-// that many contexts may go on at once. A context ends everywhere with its guard.
+// Calls that are made in a context are recorded on both sides, and so are those that the called function makes.
+// backward() takes gradients back the same way. They are kept in the context on the worker that has the leaf, not in
+// its grad(), so that many contexts may go on at once. A context ends everywhere with its guard.
 //
 // As PyTorch's FAST mode, backward() takes it that all tensors that were sent in the context take part in the loss.
 // Gradients that also flow through a tensor which was sent and not used do not come.
@@ -35,10 +35,10 @@ class context {
   int64_t id_;
 };
 
-/// Computes the gradients of the sum of `roots` on all workers that took part, and returns when they are there. Each root
-/// is a tensor of one element that requires a gradient (else c10::ValueError). Saved tensors are freed unless `retain_graph`.
-/// Gradients of several calls add up. Throws what a node throws on any worker, with the worker's name, and
-/// c10::DistNetworkError where a worker does not answer within the rpc_timeout.
+/// Computes the gradients of the sum of `roots` on all workers that took part, and returns when they are there. Each
+/// root is a tensor of one element that requires a gradient (else c10::ValueError). Saved tensors are freed unless
+/// `retain_graph`. Gradients of several calls add up. Throws what a node throws on any worker, with the worker's name,
+/// and c10::DistNetworkError where a worker does not answer within the rpc_timeout.
 void backward(int64_t context_id, const std::vector<at::Tensor>& roots, bool retain_graph = false);
 
 /// The gradients of this worker's leaves, by leaf. Throws c10::Error where there is no such context.

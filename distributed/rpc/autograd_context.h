@@ -94,8 +94,8 @@ class DistAutogradContainer : public std::enable_shared_from_this<DistAutogradCo
   /// A message that is about to be sent in context `id` (0: none): its tensors leave the graph through a node of this
   /// worker.
   void record_send(Message& message, worker_id_t to, int64_t id);
-  /// A message that came: its tensors enter the graph through a node of this worker. An answer to a context that is gone
-  /// is not recorded.
+  /// A message that came: its tensors enter the graph through a node of this worker. An answer to a context that is
+  /// gone is not recorded.
   void record_recv(Message& message);
 
   void backward(int64_t id, const std::vector<at::Tensor>& roots, bool retain_graph);

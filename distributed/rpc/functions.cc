@@ -39,12 +39,18 @@ bool fits(const c10::Argument& argument, const IValue& value) {
   if (shape.list != value.isList()) return false;
   if (shape.list) return value.isTensorList() == (shape.kind == c10::TypeKind::TensorType);
   switch (shape.kind) {
-    case c10::TypeKind::TensorType: return value.isTensor();
-    case c10::TypeKind::NumberType: return value.isScalar();
-    case c10::TypeKind::FloatType: return value.isDouble() || value.isInt();
-    case c10::TypeKind::IntType: return value.isInt();
-    case c10::TypeKind::BoolType: return value.isBool();
-    default: return false;
+    case c10::TypeKind::TensorType:
+      return value.isTensor();
+    case c10::TypeKind::NumberType:
+      return value.isScalar();
+    case c10::TypeKind::FloatType:
+      return value.isDouble() || value.isInt();
+    case c10::TypeKind::IntType:
+      return value.isInt();
+    case c10::TypeKind::BoolType:
+      return value.isBool();
+    default:
+      return false;
   }
 }
 
@@ -61,7 +67,8 @@ bool takes(const c10::FunctionSchema& schema, const std::vector<IValue>& argumen
 std::optional<c10::OperatorHandle> find_operator(const std::string& name, const std::vector<IValue>& arguments) {
   c10::Dispatcher& all = c10::Dispatcher::singleton();
   const size_t dot = name.find('.');
-  if (dot != std::string::npos) return all.findSchema(std::string_view(name).substr(0, dot), std::string_view(name).substr(dot + 1));
+  if (dot != std::string::npos)
+    return all.findSchema(std::string_view(name).substr(0, dot), std::string_view(name).substr(dot + 1));
   std::optional<c10::OperatorHandle> first;
   for (const std::string& full : all.getAllOpNames()) {
     if (full != name && !full.starts_with(name + ".")) continue;
@@ -116,7 +123,8 @@ IValue call_function(const std::string& name, std::vector<IValue> arguments) {
                     "\": call register_function in this worker's program");
   for (IValue& argument : arguments) argument = dereferenced(argument);
   const std::optional<c10::OperatorHandle> op = find_operator(name, arguments);
-  TORCH_CHECK_VALUE(op.has_value(), "rpc: there is no operator \"", name, "\": link //aten/ops:registry into this worker's program");
+  TORCH_CHECK_VALUE(op.has_value(), "rpc: there is no operator \"", name,
+                    "\": link //aten/ops:registry into this worker's program");
   op->callBoxed(arguments);
   if (arguments.size() == 1) return arguments[0];
   return arguments.empty() ? IValue() : IValue(c10::ivalue::Tuple::create(std::move(arguments)));

@@ -3,10 +3,10 @@
 //   register_function("scaled_sum", [](at::Tensor a, at::Tensor b, double by) { return (a + b) * by; });
 //   at::Tensor c = rpc_sync<at::Tensor>("worker1", "scaled_sum", {a, b, 2.0});       // rpc.h
 //
-// Arguments and results are what a c10::IValue holds, references (RRefPtr), and std::shared_ptr to anything, which stays
-// on its worker: it can be the value of a reference, and where a reference that is this worker's own stands for another
-// kind of argument, its value is passed. A function that returns a FuturePtr answers when that is completed, and takes
-// none of the worker's threads until then.
+// Arguments and results are what a c10::IValue holds, references (RRefPtr), and std::shared_ptr to anything, which
+// stays on its worker: it can be the value of a reference, and where a reference that is this worker's own stands for
+// another kind of argument, its value is passed. A function that returns a FuturePtr answers when that is completed,
+// and takes none of the worker's threads until then.
 //
 // In a program that links //aten/ops:registry operators can be called, too, by positional arguments: "aten::add" or, by
 // its overload, "aten::add.Tensor".
@@ -35,7 +35,8 @@ namespace detail {
 
 // A C++ object as a value, which cannot leave its worker.
 struct Local final : c10::intrusive_ptr_target {
-  Local(std::shared_ptr<void> object_in, const std::type_info& type_in) : object(std::move(object_in)), type(&type_in) {}
+  Local(std::shared_ptr<void> object_in, const std::type_info& type_in)
+      : object(std::move(object_in)), type(&type_in) {}
   std::shared_ptr<void> object;
   const std::type_info* type;
 };
@@ -132,8 +133,8 @@ struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
 class Arg {
  public:
   template <class T>
-    requires(!std::is_same_v<std::decay_t<T>, Arg>)
-  Arg(T&& value) : value_(detail::Convert<std::decay_t<T>>::from(std::forward<T>(value))) {}
+  requires(!std::is_same_v<std::decay_t<T>, Arg>) Arg(T&& value)
+      : value_(detail::Convert<std::decay_t<T>>::from(std::forward<T>(value))) {}
   const c10::IValue& value() const { return value_; }
 
  private:
@@ -150,8 +151,8 @@ void add_function(const std::string& name, Function function);
 }  // namespace detail
 
 /// Makes a function known under a name, to all workers that are threads of this process, too. Throws c10::ValueError
-/// where the name is empty, taken, or one of an operator's ("...::..."). A call with another number of arguments, or with
-/// others than the function takes, throws c10::TypeError at the caller.
+/// where the name is empty, taken, or one of an operator's ("...::..."). A call with another number of arguments, or
+/// with others than the function takes, throws c10::TypeError at the caller.
 template <class F>
 void register_function(const std::string& name, F function) {
   using Signature = detail::Signature<std::decay_t<F>>;
@@ -159,15 +160,18 @@ void register_function(const std::string& name, F function) {
   detail::add_function(name, [name, function](std::vector<c10::IValue>& arguments) -> c10::IValue {
     constexpr size_t kCount = std::tuple_size_v<Arguments>;
     TORCH_CHECK_TYPE(arguments.size() == kCount, name, "() takes ", kCount, " arguments, but got ", arguments.size());
-    return [&]<size_t... I>(std::index_sequence<I...>) -> c10::IValue {
-      const auto run = [&] { return function(detail::Convert<std::tuple_element_t<I, Arguments>>::to(arguments[I])...); };
+    return [&]<size_t... I>(std::index_sequence<I...>)->c10::IValue {
+      const auto run = [&] {
+        return function(detail::Convert<std::tuple_element_t<I, Arguments>>::to(arguments[I])...);
+      };
       if constexpr (std::is_void_v<typename Signature::Result>) {
         run();
         return {};
       } else {
         return detail::Convert<std::decay_t<typename Signature::Result>>::from(run());
       }
-    }(std::make_index_sequence<kCount>());
+    }
+    (std::make_index_sequence<kCount>());
   });
 }
 

@@ -104,8 +104,7 @@ grpc_byte_buffer* to_buffer(std::vector<Piece> pieces) {
   for (Piece& piece : pieces) {
     if (piece.size() == 0) continue;
     auto* const kept = new Piece(std::move(piece));
-    slices.push_back(
-        grpc_slice_new_with_user_data(const_cast<void*>(kept->data()), kept->size(), drop_piece, kept));
+    slices.push_back(grpc_slice_new_with_user_data(const_cast<void*>(kept->data()), kept->size(), drop_piece, kept));
   }
   grpc_byte_buffer* const buffer = grpc_raw_byte_buffer_create(slices.data(), slices.size());
   for (const grpc_slice& slice : slices) grpc_slice_unref(slice);
@@ -158,7 +157,8 @@ class Reader {
 MessagePtr message_of(grpc_byte_buffer* buffer, uint64_t job) {
   TORCH_CHECK_WITH(DistNetworkError, buffer != nullptr, "rpc: no message came");
   Reader reader(buffer);
-  return decode(grpc_byte_buffer_length(buffer), [&](void* to, size_t n) { reader.read(to, n); }, job);
+  return decode(
+      grpc_byte_buffer_length(buffer), [&](void* to, size_t n) { reader.read(to, n); }, job);
 }
 
 std::string text_of(const grpc_slice& slice) {
@@ -171,8 +171,10 @@ bool is_counted(MessageType type) {
     case MessageType::SCRIPT_CALL:
     case MessageType::SCRIPT_REMOTE_CALL:
     case MessageType::SCRIPT_RREF_FETCH_CALL:
-    case MessageType::BACKWARD_AUTOGRAD_REQ: return true;
-    default: return false;
+    case MessageType::BACKWARD_AUTOGRAD_REQ:
+      return true;
+    default:
+      return false;
   }
 }
 bool runs_function(MessageType type) {
@@ -432,9 +434,9 @@ FuturePtr Agent::send(const WorkerInfo& to, MessagePtr message, float timeout_se
                                    ? getRpcTimeout()
                                    : milliseconds(static_cast<int64_t>(static_cast<double>(timeout_seconds) * 1000));
   std::vector<Piece> pieces = encode(*message, job_, getWorkerInfo().id_);
-  TORCH_CHECK_VALUE(static_cast<int64_t>(size_of(pieces)) <= options_.max_message_bytes, "rpc: ", message->about, " to \"",
-                    to.name_, "\" takes ", size_of(pieces), " bytes, more than the ", options_.max_message_bytes,
-                    " of max_message_bytes");
+  TORCH_CHECK_VALUE(static_cast<int64_t>(size_of(pieces)) <= options_.max_message_bytes, "rpc: ", message->about,
+                    " to \"", to.name_, "\" takes ", size_of(pieces), " bytes, more than the ",
+                    options_.max_message_bytes, " of max_message_bytes");
   auto call = std::make_unique<ClientCall>(*this, peer, *message, timeout);
   grpc_byte_buffer* const buffer = to_buffer(std::move(pieces));
   FuturePtr future = call->future();
@@ -505,9 +507,7 @@ void Agent::shutdown() {
     if (std::exchange(is_closed_, true)) return;
     // What was answered is on its way; the others get no answer.
     if (is_started_) {
-      changed_.wait_for(lock, milliseconds(500), [this] {
-        return serving_ == 0 && answering_ == 0;
-      });
+      changed_.wait_for(lock, milliseconds(500), [this] { return serving_ == 0 && answering_ == 0; });
     }
     for (ClientCall* const call : client_calls_) call->cancel();
     for (ServerCall* const call : server_calls_) {
@@ -522,9 +522,8 @@ void Agent::shutdown() {
   std::vector<std::thread> threads;
   if (is_started_) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] {
-      return server_is_down_ && client_calls_.empty() && server_calls_.empty() && functions_ == 0;
-    });
+    changed_.wait(
+        lock, [this] { return server_is_down_ && client_calls_.empty() && server_calls_.empty() && functions_ == 0; });
   }
   grpc_completion_queue_shutdown(queue_);
   {
@@ -532,7 +531,8 @@ void Agent::shutdown() {
     threads.swap(threads_);
   }
   if (threads.empty()) {
-    while (grpc_completion_queue_next(queue_, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr).type != GRPC_QUEUE_SHUTDOWN) {
+    while (grpc_completion_queue_next(queue_, gpr_inf_future(GPR_CLOCK_REALTIME), nullptr).type !=
+           GRPC_QUEUE_SHUTDOWN) {
     }
   }
   for (std::thread& thread : threads) thread.join();
@@ -562,8 +562,9 @@ std::unordered_map<std::string, std::string> Agent::getMetrics() const {
 
 void ClientCall::start(grpc_channel* channel, grpc_completion_queue* queue, grpc_byte_buffer* request) {
   const gpr_timespec deadline =
-      timeout_.count() == 0 ? gpr_inf_future(GPR_CLOCK_MONOTONIC)
-                            : gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout_.count(), GPR_TIMESPAN));
+      timeout_.count() == 0
+          ? gpr_inf_future(GPR_CLOCK_MONOTONIC)
+          : gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(timeout_.count(), GPR_TIMESPAN));
   call_ = grpc_channel_create_call(channel, nullptr, GRPC_PROPAGATE_DEFAULTS, queue,
                                    grpc_slice_from_static_string(kMethod), nullptr, deadline, nullptr);
   grpc_op ops[6] = {};
@@ -596,7 +597,8 @@ std::exception_ptr ClientCall::error() const {
     case GRPC_STATUS_CANCELLED:
       text = c10::str("rpc: ", about_, " to ", to, " was given up: ", text_of(details_));
       break;
-    default: text = c10::str("rpc: ", about_, " to ", to, " failed: ", text_of(details_));
+    default:
+      text = c10::str("rpc: ", about_, " to ", to, " failed: ", text_of(details_));
   }
   return std::make_exception_ptr(c10::DistNetworkError(c10::SourceLocation{__func__, __FILE__, __LINE__}, text));
 }
@@ -653,9 +655,11 @@ void ServerCall::done(bool ok) {
       if (ok) return finish(nullptr, GRPC_STATUS_UNIMPLEMENTED, "there is no such method");
       break;
     }
-    case Stage::kReading: return received();
+    case Stage::kReading:
+      return received();
     case Stage::kRunning:
-    case Stage::kAnswering: break;
+    case Stage::kAnswering:
+      break;
   }
   const std::lock_guard<std::mutex> lock(agent_.mutex_);
   agent_.answering_ -= stage_ == Stage::kAnswering;
@@ -725,9 +729,9 @@ void ServerCall::answer(JitFuture& result) {
   try {
     if (result.hasError()) std::rethrow_exception(result.exception_ptr());
     pieces = encode(*to_message(result.constValue()), agent_.job_, own);
-    TORCH_CHECK_VALUE(static_cast<int64_t>(size_of(pieces)) <= agent_.options_.max_message_bytes, "rpc: a result takes ",
-                      size_of(pieces), " bytes, more than the ", agent_.options_.max_message_bytes,
-                      " of max_message_bytes");
+    TORCH_CHECK_VALUE(static_cast<int64_t>(size_of(pieces)) <= agent_.options_.max_message_bytes,
+                      "rpc: a result takes ", size_of(pieces), " bytes, more than the ",
+                      agent_.options_.max_message_bytes, " of max_message_bytes");
   } catch (...) {
     pieces = encode(*exception_message(std::current_exception()), agent_.job_, own);
   }

@@ -16,8 +16,8 @@ struct Peer {
 };
 
 /// Messages are single calls of one method, whose bytes encode() makes. A thread that takes an answer or a request from
-/// the queue runs what follows from it itself, after it has seen to it that another one waits at the queue; functions of
-/// other workers run on no more than num_worker_threads of them.
+/// the queue runs what follows from it itself, after it has seen to it that another one waits at the queue; functions
+/// of other workers run on no more than num_worker_threads of them.
 class GrpcAgent : public RpcAgent {
  public:
   /// Listens, and answers from start() on. Throws c10::DistNetworkError where it cannot listen at the address.

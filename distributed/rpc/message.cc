@@ -42,12 +42,18 @@ c10::TypePtr common_type(const std::vector<IValue>& values) {
     if (value.tag() != tag) return c10::AnyType::get();
   }
   switch (tag) {
-    case Tag::Int: return c10::IntType::get();
-    case Tag::Double: return c10::FloatType::get();
-    case Tag::Bool: return c10::BoolType::get();
-    case Tag::String: return c10::StringType::get();
-    case Tag::Tensor: return c10::TensorType::get();
-    default: return c10::AnyType::get();
+    case Tag::Int:
+      return c10::IntType::get();
+    case Tag::Double:
+      return c10::FloatType::get();
+    case Tag::Bool:
+      return c10::BoolType::get();
+    case Tag::String:
+      return c10::StringType::get();
+    case Tag::Tensor:
+      return c10::TensorType::get();
+    default:
+      return c10::AnyType::get();
   }
 }
 
@@ -128,7 +134,8 @@ IValue rebuilt(const IValue& value, const Message& message, const std::function<
       for (size_t i = 1; i < parts.size(); ++i) elements.push_back(map(parts[i]));
       return tuple(std::move(elements));
     }
-    default: CHECK_NETWORK(false, "a message has a tuple of no kind");
+    default:
+      CHECK_NETWORK(false, "a message has a tuple of no kind");
   }
 }
 
@@ -149,16 +156,19 @@ struct ThrownType {
   bool (*is)(const std::exception&);
   std::exception_ptr (*make)(const std::string&);
 };
-#define THROWN(type) ThrownType{#type, &Thrown<type>::is, &Thrown<type>::make}
+#define THROWN(type)                                    \
+  ThrownType {                                          \
+#type, &Thrown < type> ::is, &Thrown < type> ::make \
+  }
 constexpr std::array kThrown{
-    THROWN(c10::IndexError),          THROWN(c10::ValueError),         THROWN(c10::TypeError),
-    THROWN(c10::NotImplementedError), THROWN(c10::EnforceFiniteError), THROWN(c10::LinAlgError),
-    THROWN(c10::OutOfMemoryError),    THROWN(c10::BufferError),        THROWN(c10::SyntaxError),
+    THROWN(c10::IndexError),          THROWN(c10::ValueError),          THROWN(c10::TypeError),
+    THROWN(c10::NotImplementedError), THROWN(c10::EnforceFiniteError),  THROWN(c10::LinAlgError),
+    THROWN(c10::OutOfMemoryError),    THROWN(c10::BufferError),         THROWN(c10::SyntaxError),
     THROWN(c10::DistBackendError),    THROWN(c10::DistQueueEmptyError), THROWN(c10::DistStoreError),
-    THROWN(c10::DistNetworkError),    THROWN(c10::DistError),          THROWN(c10::Error),
-    THROWN(std::out_of_range),        THROWN(std::invalid_argument),   THROWN(std::domain_error),
-    THROWN(std::length_error),        THROWN(std::logic_error),        THROWN(std::overflow_error),
-    THROWN(std::underflow_error),     THROWN(std::range_error),        THROWN(std::runtime_error),
+    THROWN(c10::DistNetworkError),    THROWN(c10::DistError),           THROWN(c10::Error),
+    THROWN(std::out_of_range),        THROWN(std::invalid_argument),    THROWN(std::domain_error),
+    THROWN(std::length_error),        THROWN(std::logic_error),         THROWN(std::overflow_error),
+    THROWN(std::underflow_error),     THROWN(std::range_error),         THROWN(std::runtime_error),
 };
 #undef THROWN
 
@@ -231,7 +241,8 @@ bool is_message_type(uint8_t type) {
     case MessageType::HEARTBEAT:
     case MessageType::JOIN:
     case MessageType::EMPTY_RET:
-    case MessageType::EXCEPTION: return true;
+    case MessageType::EXCEPTION:
+      return true;
   }
   return false;
 }
@@ -247,8 +258,10 @@ bool Message::isRequest() const {
     case MessageType::BACKWARD_AUTOGRAD_REQ:
     case MessageType::CLEANUP_AUTOGRAD_CONTEXT_REQ:
     case MessageType::HEARTBEAT:
-    case MessageType::JOIN: return true;
-    default: return false;
+    case MessageType::JOIN:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -375,12 +388,15 @@ MessagePtr decode(size_t total, const std::function<void(void*, size_t)>& read, 
     CHECK_NETWORK(about.bytes <= left, "a tensor says that it has more bytes than there are");
     Tensor t;
     switch (about.form) {
-      case Form::kUndefined: CHECK_NETWORK(about.bytes == 0, "no tensor has bytes"); break;
+      case Form::kUndefined:
+        CHECK_NETWORK(about.bytes == 0, "no tensor has bytes");
+        break;
       case Form::kPlain: {
         CHECK_NETWORK(about.dtype >= 0 && about.dtype < static_cast<int8_t>(at::ScalarType::NumOptions),
                       "a tensor has no dtype that is known");
         const auto dtype = static_cast<at::ScalarType>(about.dtype);
-        CHECK_NETWORK(dtype != at::ScalarType::Undefined && !c10::isQIntType(dtype), "a tensor has no dtype that is plain");
+        CHECK_NETWORK(dtype != at::ScalarType::Undefined && !c10::isQIntType(dtype),
+                      "a tensor has no dtype that is plain");
         const uint64_t item = c10::elementSize(dtype);
         CHECK_NETWORK(item != 0, "a tensor has no dtype that is plain");
         uint64_t numel = 1;
@@ -407,15 +423,18 @@ MessagePtr decode(size_t total, const std::function<void(void*, size_t)>& read, 
         }
         break;
       }
-      default: CHECK_NETWORK(false, "a tensor has no form that is known");
+      default:
+        CHECK_NETWORK(false, "a tensor has no form that is known");
     }
-    const bool has_gradients = t.defined() && (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()));
+    const bool has_gradients =
+        t.defined() && (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()));
     CHECK_NETWORK(about.requires_grad == 0 || has_gradients, "a tensor that has no gradients requires one");
     if (about.requires_grad != 0) t.set_requires_grad(true);
     tensors.push_back(std::move(t));
   }
   CHECK_NETWORK(left == 0, "a message of ", total, " bytes has ", left, " too many");
-  auto message = c10::make_intrusive<Message>(std::move(payload), std::move(tensors), static_cast<MessageType>(header.type));
+  auto message =
+      c10::make_intrusive<Message>(std::move(payload), std::move(tensors), static_cast<MessageType>(header.type));
   message->from = header.from;
   message->autograd_context = header.autograd_context;
   message->autograd_message = header.autograd_message;

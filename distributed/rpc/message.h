@@ -15,24 +15,24 @@
 namespace torch::distributed::rpc {
 
 enum class MessageType : uint8_t {
-  SCRIPT_CALL = 0,                       // a function and its arguments; answered by
-  SCRIPT_RET = 1,                        // its result
-  SCRIPT_REMOTE_CALL = 4,                // the same, whose result stays with the callee
-  REMOTE_RET = 6,                        // it is there, not yet run
-  SCRIPT_RREF_FETCH_CALL = 7,            // the value of a reference
-  SCRIPT_RREF_FETCH_RET = 9,             //
-  RREF_USER_DELETE = 11,                 // a reference is gone
-  RREF_FORK_REQUEST = 12,                // a reference was passed on to who sends this
-  RREF_CHILD_ACCEPT = 13,                // to who passed it on: it has arrived
-  RREF_ACK = 14,                         // answers the three above
-  BACKWARD_AUTOGRAD_REQ = 17,            // gradients
-  BACKWARD_AUTOGRAD_RESP = 18,           // they and all that follows from them are done
-  CLEANUP_AUTOGRAD_CONTEXT_REQ = 19,     // an autograd context is gone
-  CLEANUP_AUTOGRAD_CONTEXT_RESP = 20,    //
-  HEARTBEAT = 32,                        // the references that the sender has of this worker
-  JOIN = 33,                             // the sender is in shutdown(); answered when all are
-  EMPTY_RET = 34,                        // answers the two above
-  EXCEPTION = 55,                        // answers anything
+  SCRIPT_CALL = 0,                     // a function and its arguments; answered by
+  SCRIPT_RET = 1,                      // its result
+  SCRIPT_REMOTE_CALL = 4,              // the same, whose result stays with the callee
+  REMOTE_RET = 6,                      // it is there, not yet run
+  SCRIPT_RREF_FETCH_CALL = 7,          // the value of a reference
+  SCRIPT_RREF_FETCH_RET = 9,           //
+  RREF_USER_DELETE = 11,               // a reference is gone
+  RREF_FORK_REQUEST = 12,              // a reference was passed on to who sends this
+  RREF_CHILD_ACCEPT = 13,              // to who passed it on: it has arrived
+  RREF_ACK = 14,                       // answers the three above
+  BACKWARD_AUTOGRAD_REQ = 17,          // gradients
+  BACKWARD_AUTOGRAD_RESP = 18,         // they and all that follows from them are done
+  CLEANUP_AUTOGRAD_CONTEXT_REQ = 19,   // an autograd context is gone
+  CLEANUP_AUTOGRAD_CONTEXT_RESP = 20,  //
+  HEARTBEAT = 32,                      // the references that the sender has of this worker
+  JOIN = 33,                           // the sender is in shutdown(); answered when all are
+  EMPTY_RET = 34,                      // answers the two above
+  EXCEPTION = 55,                      // answers anything
 };
 /// Whether a value of this type is known.
 bool is_message_type(uint8_t type);
@@ -92,8 +92,8 @@ struct Piece {
   size_t size() const { return tensor.defined() ? tensor.nbytes() : bytes.size(); }
 };
 /// The message on the wire; `job` is what all workers of a job know, `from` the sender. Tensors travel as they lie in
-/// memory, those of 16 KiB and more without a copy; those that have no such memory (sparse, quantized, not of the CPU) as
-/// the bytes of a file. Throws c10::TypeError for tensors that cannot be saved either.
+/// memory, those of 16 KiB and more without a copy; those that have no such memory (sparse, quantized, not of the CPU)
+/// as the bytes of a file. Throws c10::TypeError for tensors that cannot be saved either.
 std::vector<Piece> encode(const Message& message, uint64_t job, worker_id_t from);
 /// A message of `total` bytes that `read(to, n)` gives in order. Throws c10::DistNetworkError for bytes that are no
 /// message of the job; no more memory is taken than there are bytes.

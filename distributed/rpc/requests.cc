@@ -34,8 +34,8 @@ FuturePtr completed(MessagePtr message) {
 // The numbers that a message of RPC itself consists of.
 std::vector<int64_t> numbers_of(const Message& message, size_t count) {
   const IValue value = unpack(message);
-  TORCH_CHECK_WITH(DistNetworkError, value.isIntList() && value.toIntVector().size() == count, "rpc: a message has not ",
-                   count, " numbers");
+  TORCH_CHECK_WITH(DistNetworkError, value.isIntList() && value.toIntVector().size() == count,
+                   "rpc: a message has not ", count, " numbers");
   return value.toIntVector();
 }
 GloballyUniqueId id_of(const std::vector<int64_t>& numbers, size_t at) {
@@ -68,7 +68,8 @@ MessagePtr call_message(const std::shared_ptr<RRefContext>& context, MessageType
   for (const Arg& arg : args) values.push_back(arg.value());
   // Neither a list of one type nor, where it is empty, of none.
   const IValue arguments = c10::ivalue::Tuple::create(std::move(values));
-  MessagePtr message = pack(type, c10::ivalue::Tuple::create({IValue(function), arguments, IValue(more)}), context->packer(to));
+  MessagePtr message =
+      pack(type, c10::ivalue::Tuple::create({IValue(function), arguments, IValue(more)}), context->packer(to));
   message->about = "\"" + function + "\"";
   return message;
 }
@@ -115,7 +116,8 @@ void RequestHandler::run_function(const MessagePtr& request, const Answer& answe
 void RequestHandler::operator()(const MessagePtr& request, const Answer& answer) {
   switch (request->type()) {
     case MessageType::SCRIPT_CALL:
-    case MessageType::SCRIPT_REMOTE_CALL: return run_function(request, answer);
+    case MessageType::SCRIPT_REMOTE_CALL:
+      return run_function(request, answer);
     case MessageType::SCRIPT_RREF_FETCH_CALL: {
       context_->autograd()->record_recv(*request);
       const FuturePtr value = context_->find_owner(id_of(numbers_of(*request, 2), 0))->future();
@@ -139,7 +141,8 @@ void RequestHandler::operator()(const MessagePtr& request, const Answer& answer)
       context_->accept_child(id_of(numbers_of(*request, 2), 0));
       return answer(completed(pack(MessageType::RREF_ACK, IValue())));
     }
-    case MessageType::BACKWARD_AUTOGRAD_REQ: return answer(context_->autograd()->propagate(*request));
+    case MessageType::BACKWARD_AUTOGRAD_REQ:
+      return answer(context_->autograd()->propagate(*request));
     case MessageType::CLEANUP_AUTOGRAD_CONTEXT_REQ: {
       const IValue id = unpack(*request);
       context_->autograd()->releaseContext(id.toInt());
@@ -149,8 +152,10 @@ void RequestHandler::operator()(const MessagePtr& request, const Answer& answer)
       context_->heard_of(unpack(*request));
       return answer(completed(pack(MessageType::EMPTY_RET, IValue())));
     }
-    case MessageType::JOIN: return answer(join_(*request));
-    default: TORCH_CHECK_WITH(DistNetworkError, false, "rpc: a message is no request");
+    case MessageType::JOIN:
+      return answer(join_(*request));
+    default:
+      TORCH_CHECK_WITH(DistNetworkError, false, "rpc: a message is no request");
   }
 }
 

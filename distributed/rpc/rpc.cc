@@ -27,8 +27,8 @@ milliseconds to_milliseconds(float seconds) {
   return milliseconds(static_cast<int64_t>(static_cast<double>(seconds) * 1000));
 }
 
-// Where all workers meet in shutdown(): they come to worker 0, in rounds, and say how many calls they have sent since the
-// last one. A round is over when all have come; the last is the one in which nobody has sent any.
+// Where all workers meet in shutdown(): they come to worker 0, in rounds, and say how many calls they have sent since
+// the last one. A round is over when all have come; the last is the one in which nobody has sent any.
 class Meeting {
  public:
   explicit Meeting(size_t size) : size_(size) {}
@@ -115,8 +115,8 @@ std::pair<std::vector<Peer>, uint64_t> exchange(c10d::Store& store, const Worker
     for (int rank = 0; rank < world_size; ++rank) {
       if (!store.check({key_of(rank)})) missing += c10::str(missing.empty() ? "" : ", ", rank);
     }
-    TORCH_CHECK_WITH(DistNetworkError, false, "init_rpc: worker \"", self.name_, "\" (rank ", self.id_, " of ", world_size,
-                     ") has waited ", timeout.count(), " ms; there is no word from rank ", missing);
+    TORCH_CHECK_WITH(DistNetworkError, false, "init_rpc: worker \"", self.name_, "\" (rank ", self.id_, " of ",
+                     world_size, ") has waited ", timeout.count(), " ms; there is no word from rank ", missing);
   }
   std::vector<Peer> peers;
   std::map<std::string, int> ranks;
@@ -162,7 +162,8 @@ void watch_missing(Worker& worker, const FuturePtr& round) {
       worker.agent->send(other, std::move(message), static_cast<float>(worker.lease.count()) / 1000)
           ->addCallback([gone, id = other.id_, meeting = worker.meeting](JitFuture& done) {
             if (done.hasError()) {
-              return meeting->fail(network_error("shutdown: not all workers have come: " + done.tryRetrieveErrorMessage()));
+              return meeting->fail(
+                  network_error("shutdown: not all workers have come: " + done.tryRetrieveErrorMessage()));
             }
             const std::lock_guard<std::mutex> lock(gone->first);
             gone->second.erase(id);
@@ -201,7 +202,8 @@ void init_rpc(const std::string& name, int rank, int world_size, const RpcBacken
   int64_t start = 0;
   {
     const std::lock_guard<std::mutex> lock(self.mutex);
-    TORCH_CHECK(!self.worker, "init_rpc: this rank is worker \"", self.worker->agent->getWorkerInfo().name_, "\" already");
+    TORCH_CHECK(!self.worker, "init_rpc: this rank is worker \"", self.worker->agent->getWorkerInfo().name_,
+                "\" already");
     start = self.starts++;
   }
   const milliseconds timeout = to_milliseconds(options.rpc_timeout);
@@ -210,8 +212,8 @@ void init_rpc(const std::string& name, int rank, int world_size, const RpcBacken
     found = c10d::rendezvous(options.init_method, rank, world_size,
                              timeout.count() == 0 ? c10d::Store::kNoTimeout : timeout);
   }
-  TORCH_CHECK_VALUE(found.world_size > 0 && found.rank >= 0 && found.rank < found.world_size, "init_rpc: rank ", found.rank,
-                    " is not of 0 to world_size - 1, ", found.world_size - 1);
+  TORCH_CHECK_VALUE(found.world_size > 0 && found.rank >= 0 && found.rank < found.world_size, "init_rpc: rank ",
+                    found.rank, " is not of 0 to world_size - 1, ", found.world_size - 1);
   const WorkerInfo info(name, found.rank);
   auto store = c10::make_intrusive<c10d::PrefixStore>(c10::str("rpc_prefix_", start), found.store);
 
@@ -226,7 +228,8 @@ void init_rpc(const std::string& name, int rank, int world_size, const RpcBacken
   const auto context = std::make_shared<RRefContext>(worker->agent, autograd, info.id_, worker->lease);
   requests.serve(context, [meeting = worker->meeting](const Message& message) {
     return meeting->come(message.from, unpack(message).toInt())
-        ->then([](JitFuture& done) { return to_value(pack(MessageType::EMPTY_RET, done.value())); }, c10::AnyType::get());
+        ->then([](JitFuture& done) { return to_value(pack(MessageType::EMPTY_RET, done.value())); },
+               c10::AnyType::get());
   });
   auto [peers, job] = exchange(*store, info, worker->agent->address(), found.world_size, timeout);
   worker->agent->set_peers(std::move(peers), job);
@@ -276,8 +279,8 @@ std::vector<WorkerInfo> get_worker_infos() {
 FuturePtr rpc_async(const WorkerRef& to, const std::string& function, const Args& args, float timeout) {
   const std::shared_ptr<RRefContext> context = RRefContext::current();
   const worker_id_t worker = context->agent()->find(to).id_;
-  return request_value(context, worker, call_message(context, MessageType::SCRIPT_CALL, worker, function, args), timeout,
-                       autograd::current_context_id());
+  return request_value(context, worker, call_message(context, MessageType::SCRIPT_CALL, worker, function, args),
+                       timeout, autograd::current_context_id());
 }
 
 RRefPtr remote(const WorkerRef& to, const std::string& function, const Args& args, float timeout) {

@@ -142,15 +142,16 @@ TEST(Rpc, ValuesArriveAsTheyWere) {
     dict.insert("w", at::ones({2}, at::kDouble));
     const auto back = echo(dict).to<c10::Dict<std::string, Tensor>>();
     EXPECT_TRUE(at::equal(back.at("w"), at::ones({2}, at::kDouble)));
-    const IValue nested = echo(std::make_tuple(int64_t{0}, std::vector<Tensor>{at::zeros({0, 3}), at::ones({}, at::kBool)},
-                                               std::make_tuple(std::string("a"), 2.0)));
+    const IValue nested =
+        echo(std::make_tuple(int64_t{0}, std::vector<Tensor>{at::zeros({0, 3}), at::ones({}, at::kBool)},
+                             std::make_tuple(std::string("a"), 2.0)));
     EXPECT_EQ(nested.toTupleRef().size(), 3u);
     EXPECT_EQ(nested.toTupleRef().elementsArrayRef()[1].toTensorVector()[0].sizes(), at::IntArrayRef({0, 3}));
     EXPECT_TRUE(nested.toTupleRef().elementsArrayRef()[1].toTensorVector()[1].item<bool>());
     EXPECT_EQ(nested.toTupleRef().elementsArrayRef()[2].toTupleRef().elementsArrayRef()[1].toDouble(), 2.0);
     // Every dtype, views, large ones, and those that have no plain memory.
-    for (const at::ScalarType dtype : {at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf, at::kBFloat16, at::kFloat,
-                                       at::kDouble, at::kComplexFloat, at::kComplexDouble, at::kBool}) {
+    for (const at::ScalarType dtype : {at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf, at::kBFloat16,
+                                       at::kFloat, at::kDouble, at::kComplexFloat, at::kComplexDouble, at::kBool}) {
       const Tensor x = at::arange(12).to(dtype).view({3, 4}).t();
       const Tensor y = echo(x).toTensor();
       EXPECT_EQ(y.scalar_type(), dtype);
@@ -166,8 +167,9 @@ TEST(Rpc, ValuesArriveAsTheyWere) {
     IValue deep = int64_t{1};
     for (int i = 0; i < 100; ++i) deep = c10::ivalue::Tuple::create({deep});
     text_of_throw<c10::TypeError>([&] { echo(deep); });
-    EXPECT_NE(text_of_throw<c10::TypeError>([] { rpc_sync(1, "echo", {std::make_shared<int>(3)}); }).find("cannot be sent"),
-              std::string::npos);
+    EXPECT_NE(
+        text_of_throw<c10::TypeError>([] { rpc_sync(1, "echo", {std::make_shared<int>(3)}); }).find("cannot be sent"),
+        std::string::npos);
   });
 }
 
@@ -198,7 +200,8 @@ TEST(Rpc, ErrorsKeepTheirTypeAndNameTheWorker) {
     EXPECT_EQ(text_of_throw<std::out_of_range>([&] { call("out_of_range"); }), "on worker \"worker1\" (rank 1): far");
     text_of_throw<std::runtime_error>([&] { call("runtime_error"); });
     text_of_throw<c10::Error>([&] { call("something else"); });
-    EXPECT_NE(text_of_throw<c10::ValueError>([] { rpc_sync(1, "unknown"); }).find("no function \"unknown\""), std::string::npos);
+    EXPECT_NE(text_of_throw<c10::ValueError>([] { rpc_sync(1, "unknown"); }).find("no function \"unknown\""),
+              std::string::npos);
     text_of_throw<c10::TypeError>([] { rpc_sync(1, "scale", {at::ones({1})}); });
     text_of_throw<c10::TypeError>([] { rpc_sync(1, "scale", {"text", 2.0}); });
     text_of_throw<c10::ValueError>([] { rpc_sync("worker7", "nothing"); });
@@ -221,7 +224,8 @@ TEST(Rpc, TimeoutsNameTheWorkerAndZeroIsNone) {
         EXPECT_LT(Clock::now() - start, milliseconds(350));
         EXPECT_NE(text.find("worker \"worker1\" (rank 1"), std::string::npos) << text;
         EXPECT_NE(text.find("\"sleep\" within 100 ms"), std::string::npos) << text;
-        EXPECT_NE(text_of_throw<c10::DistNetworkError>([] { rpc_sync(1, "sleep", {400}); }).find("150 ms"), std::string::npos);
+        EXPECT_NE(text_of_throw<c10::DistNetworkError>([] { rpc_sync(1, "sleep", {400}); }).find("150 ms"),
+                  std::string::npos);
         rpc_sync(1, "sleep", {300}, 0);
         rpc_sync(1, "sleep", {200}, 2);
       },
@@ -348,6 +352,115 @@ TEST(Rpc, MessagesThatAreTooLarge) {
         text_of_throw<c10::ValueError>([&] { rpc_sync(1 - rank, "echo", {at::ones({100000})}); });
         text_of_throw<c10::ValueError>([&] { rpc_sync(1 - rank, "ones", {100000}); });
         EXPECT_EQ(rpc_sync<Tensor>(1 - rank, "ones", {10000}).numel(), 10000);
+      },
+      options);
+}
+
+// Waits until it is so.
+void expect_soon(const std::function<bool()>& condition, milliseconds limit = milliseconds(5000)) {
+  for (const auto end = Clock::now() + limit; !condition();) {
+    ASSERT_LT(Clock::now(), end);
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+}
+
+TEST(RRef, ValuesStayWithTheirOwner) {
+  run_workers(2, [](int rank) {
+    const int other = 1 - rank;
+    const RRefPtr ones = remote(other, "ones", {4});
+    EXPECT_FALSE(ones->is_owner());
+    EXPECT_EQ(ones->owner(), other);
+    EXPECT_EQ(ones->owner_name(), name_of(other));
+    EXPECT_TRUE(at::equal(ones->to_here<Tensor>(), at::ones({4})));
+    EXPECT_TRUE(ones->confirmed_by_owner());
+    EXPECT_NE(text_of_throw<c10::Error>([&] { ones->local_value(); }).find("not the owner"), std::string::npos);
+
+    // An object that cannot be sent; calls that are given it; a value made of it.
+    const RRefPtr counter = remote(other, "make_counter");
+    EXPECT_EQ(counter->rpc_sync<int64_t>("count", {5}), 5);
+    EXPECT_EQ(detail::wait_for(counter->rpc_async("count", {2})).toInt(), 7);
+    EXPECT_EQ(counter->remote("count", {1})->to_here<int64_t>(), 8);
+    text_of_throw<c10::TypeError>([&] { counter->to_here(); });
+    text_of_throw<c10::TypeError>([&] { ones->rpc_sync("count", {1}); });
+
+    // This worker's own.
+    const RRefPtr own = make_rref(std::make_shared<Counter>());
+    EXPECT_TRUE(own->is_owner() && own->confirmed_by_owner());
+    EXPECT_EQ(own->rpc_sync<int64_t>("count", {3}), 3);
+    EXPECT_EQ(detail::Convert<std::shared_ptr<Counter>>::to(own->local_value())->value, 3);
+    const RRefPtr own_ones = remote(rank, "ones", {2});
+    EXPECT_TRUE(own_ones->is_owner());
+    EXPECT_EQ(own_ones->to_here<Tensor>().numel(), 2);
+
+    // Errors come where the value is used.
+    const RRefPtr failed = remote(other, "throw", {"IndexError"});
+    EXPECT_EQ(text_of_throw<c10::IndexError>([&] { failed->to_here(); }),
+              "on worker \"" + name_of(other) + "\" (rank " + std::to_string(other) + "): an index");
+    text_of_throw<c10::ValueError>([&] { remote(other, "unknown")->to_here(); });
+    text_of_throw<c10::ValueError>([] { remote(5, "ones", {1}); });
+    EXPECT_EQ(remote(other, "later", {10})->to_here<int64_t>(), 10);
+    EXPECT_NE(
+        text_of_throw<c10::DistNetworkError>([&] { remote(other, "sleep", {300})->to_here(0.1f); }).find("100 ms"),
+        std::string::npos);
+  });
+}
+
+TEST(RRef, ArePassedOnAndCounted) {
+  EXPECT_EQ(Counter::living, 0);
+  run_workers(3, [](int rank) {
+    if (rank == 0) {
+      const auto context = RRefContext::current();
+      RRefPtr counter = remote(1, "make_counter");
+      // To a third worker, to the owner, and to itself; as an argument and as a result.
+      EXPECT_EQ(rpc_sync<int64_t>(2, "count_there", {counter}), 1);
+      EXPECT_EQ(rpc_sync<int64_t>(1, "count_there", {counter}), 2);
+      EXPECT_EQ(rpc_sync<int64_t>(0, "count_there", {counter}), 3);
+      RRefPtr back = rpc_sync<RRefPtr>(2, "keep", {counter});
+      EXPECT_EQ(back->rref_id(), counter->rref_id());
+      EXPECT_EQ(back->rpc_sync<int64_t>("count", {1}), 4);
+      RRefPtr through_owner = rpc_sync<RRefPtr>(1, "keep", {counter});
+      EXPECT_EQ(through_owner->rpc_sync<int64_t>("count", {1}), 5);
+      // At once, while the owner may not have heard of it yet.
+      for (int i = 0; i < 20; ++i) {
+        const RRefPtr fresh = remote(1, "ones", {i + 1});
+        EXPECT_EQ(rpc_sync<Tensor>(2, "value_of", {fresh}).numel(), i + 1);
+      }
+      // A reference to a value of this worker, from elsewhere.
+      const RRefPtr own = make_rref(at::ones({3}));
+      EXPECT_EQ(rpc_sync<Tensor>(2, "value_of", {own}).numel(), 3);
+      EXPECT_EQ(rpc_sync<RRefPtr>(2, "keep", {own}).get(), own.get());
+      // A list of them within a reference.
+      EXPECT_EQ(Counter::living, 1);
+      counter = nullptr;
+      EXPECT_EQ(back->rpc_sync<int64_t>("count", {1}), 6);
+      back = nullptr;
+      EXPECT_EQ(through_owner->rpc_sync<int64_t>("count", {1}), 7);
+      through_owner = nullptr;
+      expect_soon([] { return Counter::living == 0; });
+      expect_soon([&] {
+        const RRefContext::Counts left = context->counts();
+        return left.owners == 0 && left.forks == 0 && left.users == 0 && left.pending_children == 0;
+      });
+    }
+  });
+}
+
+TEST(RRef, LeasesEndWhatNobodyRenewsAndKeepWhatIsHeld) {
+  RpcBackendOptions options;
+  options.lease = 0.3f;
+  run_workers(
+      2,
+      [](int rank) {
+        if (rank != 0) return;
+        const RRefPtr held = remote(1, "make_counter");
+        EXPECT_EQ(held->rpc_sync<int64_t>("count", {1}), 1);
+        std::this_thread::sleep_for(milliseconds(700));
+        EXPECT_EQ(held->rpc_sync<int64_t>("count", {1}), 2);
+        // One that was sent in a message which nobody took for what it is.
+        const auto context = RRefContext::current();
+        context->packer(1)(detail::reference_value(make_rref(1)));
+        EXPECT_EQ(context->counts().forks, 1u);
+        expect_soon([&] { return context->counts().forks == 0; });
       },
       options);
 }

@@ -70,8 +70,7 @@ IValue UserRRef::fetch(float timeout) const {
                            autograd = autograd::current_context_id()](JitFuture& confirmed) {
     try {
       if (confirmed.hasError()) std::rethrow_exception(confirmed.exception_ptr());
-      MessagePtr message =
-          pack(MessageType::SCRIPT_RREF_FETCH_CALL, std::vector<int64_t>{id.createdOn_, id.localId_});
+      MessagePtr message = pack(MessageType::SCRIPT_RREF_FETCH_CALL, std::vector<int64_t>{id.createdOn_, id.localId_});
       message->about = c10::str("the value of ", to_string(id));
       request_value(context, owner, std::move(message), timeout, autograd)->addCallback([value](JitFuture& done) {
         if (done.hasError()) return value->setErrorIfNeeded(done.exception_ptr());
@@ -125,6 +124,16 @@ c10::intrusive_ptr<OwnerRRef> RRefContext::owner_for_fork(const RRefId& id, cons
   return owned.reference;
 }
 
+c10::intrusive_ptr<OwnerRRef> RRefContext::owner_of(const RRefId& id, const ForkId& fork) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = owned_.find(id);
+    if (found != owned_.end()) return found->second.reference;
+  }
+  // The call that makes the value is still on its way: it will find this one, within a lease.
+  return owner_for_fork(id, fork);
+}
+
 c10::intrusive_ptr<OwnerRRef> RRefContext::find_owner(const RRefId& id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = owned_.find(id);
@@ -149,9 +158,7 @@ std::function<IValue(const IValue&)> RRefContext::packer(worker_id_t to) {
   };
 }
 std::function<IValue(const IValue&)> RRefContext::unpacker() {
-  return [self = shared_from_this()](const IValue& value) {
-    return detail::reference_value(self->unpacked(value));
-  };
+  return [self = shared_from_this()](const IValue& value) { return detail::reference_value(self->unpacked(value)); };
 }
 
 IValue RRefContext::packed(const RRefPtr& reference, worker_id_t to) {
@@ -182,8 +189,7 @@ RRefPtr RRefContext::unpacked(const IValue& value) {
   const RRefId id{static_cast<worker_id_t>(numbers[1]), numbers[2]};
   const ForkId fork{static_cast<worker_id_t>(numbers[3]), numbers[4]};
   if (owner == own_) {
-    c10::intrusive_ptr<OwnerRRef> reference = owner_for_fork(id, fork);
-    // Where the reference that came was the only one, what it referred to is in the caller's hands now.
+    c10::intrusive_ptr<OwnerRRef> reference = owner_of(id, fork);
     if (parent == own_) {
       delete_fork(id, fork);
     } else {

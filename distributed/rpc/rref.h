@@ -49,9 +49,10 @@ class RRef : public c10::intrusive_ptr_target {
   /// Whether the owner is known to know of this reference.
   virtual bool confirmed_by_owner() const = 0;
 
-  /// The value: a copy of it, or, on its owner, the value itself; waits until it is there. Throws what the function threw
-  /// that was to make it, c10::DistNetworkError where the owner does not answer within the timeout (seconds; 0: none),
-  /// and c10::TypeError where the value is one that cannot be sent. Within an autograd context gradients flow through.
+  /// The value: a copy of it, or, on its owner, the value itself; waits until it is there. Throws what the function
+  /// threw that was to make it, c10::DistNetworkError where the owner does not answer within the timeout (seconds; 0:
+  /// none), and c10::TypeError where the value is one that cannot be sent. Within an autograd context gradients flow
+  /// through.
   template <class R = c10::IValue>
   R to_here(float timeout = kUnsetRpcTimeout) const {
     return detail::Convert<R>::to(fetch(timeout));
@@ -82,8 +83,7 @@ class RRef : public c10::intrusive_ptr_target {
 /// A reference on its owner: the value, or the error that came in its place.
 class OwnerRRef final : public RRef {
  public:
-  OwnerRRef(std::shared_ptr<RRefContext> context, worker_id_t owner, RRefId id)
-      : RRef(std::move(context), owner, id) {}
+  OwnerRRef(std::shared_ptr<RRefContext> context, worker_id_t owner, RRefId id) : RRef(std::move(context), owner, id) {}
 
   bool is_owner() const override { return true; }
   bool confirmed_by_owner() const override { return true; }
@@ -141,7 +141,7 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
 
   /// A reference to a value that is to be set, by this worker. It is known by its id while others have it, too.
   c10::intrusive_ptr<OwnerRRef> make_owner();
-  /// That of the id, made where it is not known yet, with the reference `fork` of `holder`.
+  /// That of the id, made where it is not known yet; another worker has the reference `fork` to it.
   c10::intrusive_ptr<OwnerRRef> owner_for_fork(const RRefId& id, const ForkId& fork);
   /// Throws c10::Error for one that is not known: all references are gone.
   c10::intrusive_ptr<OwnerRRef> find_owner(const RRefId& id);
@@ -160,7 +160,8 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
   /// What UserRRef's destructor says.
   void user_is_gone(worker_id_t owner, const RRefId& id, const ForkId& fork, const FuturePtr& confirmed);
 
-  /// Renews this worker's references and drops those of others that were not renewed, every third of a lease from now on.
+  /// Renews this worker's references and drops those of others that were not renewed, every third of a lease from now
+  /// on.
   void keep_alive();
   /// Forgets everything.
   void close();
@@ -183,6 +184,8 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
 
   c10::IValue packed(const RRefPtr& reference, worker_id_t to);
   RRefPtr unpacked(const c10::IValue& value);
+  // That of the id, for a reference that came back to its owner as `fork`.
+  c10::intrusive_ptr<OwnerRRef> owner_of(const RRefId& id, const ForkId& fork);
   void send_quietly(worker_id_t to, MessageType type, const std::vector<int64_t>& numbers);
   void drop_late();
   void send_heartbeats();
