@@ -1,18 +1,24 @@
 // Workers that are threads of one process.
 #include "distributed/rpc/rpc.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
+#include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
-#include "distributed/rpc/autograd.h"
+#include "distributed/rpc/grpc_agent.h"
+#include "distributed/rpc/requests.h"
 #include "distributed/store/hash_store.h"
 #include "distributed/testing/run_ranks.h"
 
@@ -463,6 +469,116 @@ TEST(RRef, LeasesEndWhatNobodyRenewsAndKeepWhatIsHeld) {
         expect_soon([&] { return context->counts().forks == 0; });
       },
       options);
+}
+
+// --- strangers ---
+
+// Sends bytes to a worker's port, and reads what comes until the other side ends or 50 ms are over.
+void send_raw(const std::string& address, const std::string& bytes) {
+  const size_t colon = address.rfind(':');
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_GE(fd, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(static_cast<uint16_t>(std::stoi(address.substr(colon + 1))));
+  ASSERT_EQ(::inet_pton(AF_INET, address.substr(0, colon).c_str(), &at.sin_addr), 1);
+  ASSERT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  [[maybe_unused]] const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  const timeval limit{.tv_sec = 0, .tv_usec = 50000};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  char buffer[256];
+  while (::recv(fd, buffer, sizeof buffer, 0) > 0) {
+  }
+  ::close(fd);
+}
+
+TEST(Strangers, BytesOnThePortDoNoHarm) {
+  RpcBackendOptions options;
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  options.store = store;
+  options.address = "127.0.0.1";
+  c10d::testing::run_ranks(2, [&](int rank) {
+    init_rpc(name_of(rank), rank, 2, options);
+    if (rank == 0) {
+      const std::string entry = store->get_to_str("rpc_prefix_0/worker/1");
+      const std::string address = entry.substr(entry.find('\n') + 1);
+      const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", settings("\0\0\0\4\0\0\0\0\0", 9);
+      std::mt19937 random(7);
+      for (int i = 0; i < 24; ++i) {
+        std::string bytes(1 + random() % 3000, '\0');
+        for (char& c : bytes) c = static_cast<char>(random());
+        if (i % 3 == 1) bytes = preface + bytes;
+        if (i % 3 == 2) bytes = preface + settings + bytes;
+        send_raw(address, bytes);
+        if (i % 8 == 0) EXPECT_EQ(rpc_sync<int64_t>(1, "add_numbers", {i, 1}), i + 1);
+      }
+      // One that speaks the language, but is of another job.
+      const auto stranger = GrpcAgent::create(WorkerInfo("stranger", 0), std::make_unique<RequestHandler>(), options);
+      stranger->set_peers({{WorkerInfo("stranger", 0), stranger->address()}, {WorkerInfo("worker1", 1), address}},
+                          12345);
+      stranger->start();
+      const FuturePtr refused =
+          stranger->send(stranger->find(1), pack(MessageType::HEARTBEAT, std::vector<int64_t>{}), 5);
+      EXPECT_NE(text_of_throw<c10::DistNetworkError>([&] { refused->waitAndThrow(); }).find("another job"),
+                std::string::npos);
+      stranger->shutdown();
+      EXPECT_EQ(rpc_sync<int64_t>(1, "add_numbers", {20, 1}), 21);
+    }
+    shutdown();
+  });
+}
+
+std::string bytes_of(const Message& message, uint64_t job) {
+  std::string all;
+  for (const Piece& piece : encode(message, job, 0)) all.append(static_cast<const char*>(piece.data()), piece.size());
+  return all;
+}
+MessagePtr message_of(const std::string& bytes, uint64_t job) {
+  size_t at = 0;
+  return decode(
+      bytes.size(),
+      [&](void* to, size_t n) {
+        ASSERT_LE(at + n, bytes.size());
+        std::memcpy(to, bytes.data() + at, n);
+        at += n;
+      },
+      job);
+}
+
+TEST(Strangers, MessagesAreRefusedOrSound) {
+  c10::Dict<std::string, IValue> dict{c10::StringType::get(), c10::AnyType::get()};
+  dict.insert("a", std::vector<int64_t>{1, 2, 3});
+  const MessagePtr message =
+      pack(MessageType::SCRIPT_CALL,
+           std::make_tuple(std::string("name"),
+                           std::vector<Tensor>{at::ones({2, 3}), at::zeros({0}), at::eye(2).to_sparse()}, dict));
+  const std::string whole = bytes_of(*message, 42);
+  EXPECT_EQ(unpack(*message_of(whole, 42)).toTupleRef().size(), 3u);
+  text_of_throw<c10::DistNetworkError>([&] { message_of(whole, 43); });
+  text_of_throw<c10::DistNetworkError>([&] { message_of(whole + "x", 42); });
+  for (size_t n = 0; n < whole.size(); ++n)
+    text_of_throw<c10::DistNetworkError>([&] { message_of(whole.substr(0, n), 42); });
+  // Changed in a few places: an error, or some message.
+  std::mt19937 random(3);
+  int refused = 0, sound = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = whole;
+    for (uint32_t n = 1 + random() % 3; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(random());
+    try {
+      unpack(*message_of(bytes, 42));
+      ++sound;
+    } catch (const c10::Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(sound, 100);
+  // Sizes whose product is no number of bytes that there are.
+  const Message huge({}, {at::ones({1, 1, 1})}, MessageType::SCRIPT_CALL);
+  std::string bytes = bytes_of(huge, 42);
+  const int64_t size = int64_t{1} << 40;
+  for (int dim = 0; dim < 3; ++dim) std::memcpy(&bytes[48 + 16 + 8 * dim], &size, 8);
+  text_of_throw<c10::DistNetworkError>([&] { message_of(bytes, 42); });
 }
 
 }  // namespace
