@@ -15,6 +15,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -112,6 +113,34 @@ struct Convert<std::vector<T>> {
     std::vector<T> values;
     for (const c10::IValue& one : own.toListRef()) values.push_back(Convert<T>::to(one));
     return values;
+  }
+};
+
+template <class T>
+struct Convert<std::optional<T>> {
+  static c10::IValue from(const std::optional<T>& value) { return value ? Convert<T>::from(*value) : c10::IValue(); }
+  static std::optional<T> to(const c10::IValue& value) {
+    return value.isNone() ? std::optional<T>() : std::optional<T>(Convert<T>::to(value));
+  }
+};
+template <class... T>
+struct Convert<std::tuple<T...>> {
+  static c10::IValue from(const std::tuple<T...>& values) {
+    return std::apply(
+        [](const T&... value) {
+          return c10::ivalue::Tuple::create(std::vector<c10::IValue>{Convert<T>::from(value)...});
+        },
+        values);
+  }
+  static std::tuple<T...> to(const c10::IValue& value) {
+    const c10::IValue own = dereferenced(value);
+    const auto elements = own.toTupleRef().elementsArrayRef();
+    TORCH_CHECK_TYPE(elements.size() == sizeof...(T), "rpc: expected a tuple of ", sizeof...(T), " elements, got ",
+                     elements.size());
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return std::tuple<T...>(Convert<T>::to(elements[I])...);
+    }
+    (std::index_sequence_for<T...>());
   }
 };
 

@@ -113,6 +113,8 @@ struct Counter {
   register_function("value_of", [](RRefPtr reference) { return reference->to_here(); });
   register_function("count_there", [](RRefPtr reference) { return reference->rpc_sync<int64_t>("count", {1}); });
   register_function("keep", [](RRefPtr reference) { return reference; });
+  register_function("pair",
+                    [](std::optional<int64_t> n) { return std::make_tuple(n.value_or(7), make_rref(at::ones({2}))); });
   return true;
 }();
 
@@ -435,7 +437,14 @@ TEST(RRef, ArePassedOnAndCounted) {
       const RRefPtr own = make_rref(at::ones({3}));
       EXPECT_EQ(rpc_sync<Tensor>(2, "value_of", {own}).numel(), 3);
       EXPECT_EQ(rpc_sync<RRefPtr>(2, "keep", {own}).get(), own.get());
-      // A list of them within a reference.
+      // Within other values.
+      {
+        const auto [n, made] = rpc_sync<std::tuple<int64_t, RRefPtr>>(1, "pair", {std::nullopt});
+        EXPECT_EQ(n, 7);
+        EXPECT_EQ(made->to_here<Tensor>().numel(), 2);
+        const auto lists = rpc_sync<std::vector<RRefPtr>>(2, "echo", {std::vector<RRefPtr>{made, counter}});
+        EXPECT_EQ(lists.at(1)->rref_id(), counter->rref_id());
+      }
       EXPECT_EQ(Counter::living, 1);
       counter = nullptr;
       EXPECT_EQ(back->rpc_sync<int64_t>("count", {1}), 6);
