@@ -104,6 +104,16 @@ class LocalPass {
     for (uint32_t i = 0; i < grads.size(); ++i) add(task, i, std::move(grads[i]));
     arrive(task);
   }
+  // Throws where a node has got some of its gradients and waits for others.
+  void check_whole() const {
+    for (const auto& [node, task] : tasks_) {
+      const bool has_some =
+          std::any_of(task.grads.begin(), task.grads.end(), [](const Tensor& grad) { return grad.defined(); });
+      TORCH_CHECK(task.missing == 0 || !has_some, "backward: gradients of ", node->name(),
+                  " are not whole: of the tensors that worker ", context_.own(), " sent in context ",
+                  context_.contextId(), ", some that depend on it take no part in the loss");
+    }
+  }
   std::vector<FuturePtr> run(rpc::RpcAgent& agent) {
     const c10::AutoGradMode mode(false);
     std::vector<FuturePtr> sent;
@@ -251,7 +261,7 @@ ContextScope::~ContextScope() {
   current_id = before_;
 }
 
-DistAutogradContext::DistAutogradContext(int64_t id) : id_(id) {}
+DistAutogradContext::DistAutogradContext(int64_t id, worker_id_t own) : id_(id), own_(own) {}
 DistAutogradContext::~DistAutogradContext() = default;
 
 void DistAutogradContext::addKnownWorkerId(worker_id_t worker) {
@@ -281,7 +291,13 @@ void DistAutogradContext::accumulateGrad(const Tensor& leaf, const Tensor& grad)
                                         : grad_ops::clone_like(grad, leaf);
 }
 
-c10::Dict<Tensor, Tensor> DistAutogradContext::getGradients() const {
+void DistAutogradContext::check_whole() {
+  const std::lock_guard<std::mutex> lock(running_);
+  if (pass_) pass_->check_whole();
+}
+
+c10::Dict<Tensor, Tensor> DistAutogradContext::getGradients() {
+  check_whole();
   const std::lock_guard<std::mutex> lock(mutex_);
   c10::Dict<Tensor, Tensor> grads;
   for (const auto& [impl, pair] : grads_) grads.insert(pair.first, pair.second);
@@ -326,7 +342,7 @@ ContextPtr DistAutogradContainer::newContext() {
   TORCH_CHECK(current_id == 0, "Already have an autograd context id for this thread: ", current_id);
   const std::lock_guard<std::mutex> lock(mutex_);
   const int64_t id = static_cast<int64_t>(own_) << 48 | next_++;
-  return contexts_[id] = std::make_shared<DistAutogradContext>(id);
+  return contexts_[id] = std::make_shared<DistAutogradContext>(id, own_);
 }
 
 ContextPtr DistAutogradContainer::find(int64_t id) const {
@@ -342,7 +358,7 @@ ContextPtr DistAutogradContainer::retrieveContext(int64_t id) const {
 ContextPtr DistAutogradContainer::getOrCreateContext(int64_t id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ContextPtr& context = contexts_[id];
-  if (!context) context = std::make_shared<DistAutogradContext>(id);
+  if (!context) context = std::make_shared<DistAutogradContext>(id, own_);
   return context;
 }
 
@@ -432,6 +448,7 @@ void DistAutogradContainer::backward(int64_t id, const std::vector<Tensor>& root
   }
   const std::shared_ptr<rpc::RpcAgent> agent = this->agent();
   rpc::detail::wait_for(all_of(context->run_roots(pass, retain_graph, edges, grads, *agent), [] { return IValue(); }));
+  context->check_whole();
 }
 
 FuturePtr DistAutogradContainer::propagate(const Message& request) {

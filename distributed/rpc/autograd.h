@@ -10,7 +10,8 @@
 // its grad(), so that many contexts may go on at once. A context ends everywhere with its guard.
 //
 // As PyTorch's FAST mode, backward() takes it that all tensors that were sent in the context take part in the loss.
-// Gradients that also flow through a tensor which was sent and not used do not come.
+// Where a gradient has come in part, and the rest would come through a tensor that was sent and not used, backward() on
+// the worker that calls it, and get_gradients() on the others, throw.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,8 @@ class context {
 /// and c10::DistNetworkError where a worker does not answer within the rpc_timeout.
 void backward(int64_t context_id, const std::vector<at::Tensor>& roots, bool retain_graph = false);
 
-/// The gradients of this worker's leaves, by leaf. Throws c10::Error where there is no such context.
+/// The gradients of this worker's leaves, by leaf. Throws c10::Error where there is no such context, or where gradients
+/// are not whole (see above).
 c10::Dict<at::Tensor, at::Tensor> get_gradients(int64_t context_id);
 
 }  // namespace torch::distributed::autograd

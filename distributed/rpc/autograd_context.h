@@ -44,16 +44,19 @@ class ContextScope {
 /// A context on one worker: the nodes at which tensors left, and the gradients. Thread-safe.
 class DistAutogradContext : public std::enable_shared_from_this<DistAutogradContext> {
  public:
-  explicit DistAutogradContext(int64_t id);
+  DistAutogradContext(int64_t id, worker_id_t own);
   ~DistAutogradContext();
 
   int64_t contextId() const { return id_; }
+  worker_id_t own() const { return own_; }
   void addKnownWorkerId(worker_id_t worker);
   std::set<worker_id_t> getKnownWorkerIds() const;
   void addSendFunction(int64_t message, NodePtr node);
   std::map<int64_t, NodePtr> sendFunctions() const;
   void accumulateGrad(const at::Tensor& leaf, const at::Tensor& grad);
-  c10::Dict<at::Tensor, at::Tensor> getGradients() const;
+  /// Throws where the last pass has left some that are not whole.
+  c10::Dict<at::Tensor, at::Tensor> getGradients();
+  void check_whole();
 
   /// Runs what can be run of pass `pass` once these gradients are there: those of `roots`, or those of the tensors that
   /// were sent as `message`. Returns what was sent on to others.
@@ -66,6 +69,7 @@ class DistAutogradContext : public std::enable_shared_from_this<DistAutogradCont
   LocalPass& pass_of(int64_t pass, bool retain_graph, const edge_list& roots);
 
   const int64_t id_;
+  const worker_id_t own_;
   mutable std::mutex mutex_;
   std::set<worker_id_t> known_;
   std::map<int64_t, NodePtr> sends_;

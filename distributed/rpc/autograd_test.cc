@@ -16,6 +16,7 @@
 #include "autograd/function/custom_function.h"
 #include "distributed/rpc/autograd_context.h"
 #include "distributed/rpc/optimizer.h"
+#include "distributed/rpc/remote_module.h"
 #include "distributed/rpc/rpc.h"
 #include "distributed/store/hash_store.h"
 #include "distributed/testing/run_ranks.h"
@@ -82,15 +83,15 @@ Tensor own_parameter() {
   return c10d::RankLocal<Parameter>::get().value;
 }
 
-struct TableImpl : nn::Module {
-  TableImpl() { embedding = register_module("embedding", nn::Embedding(20, 6)); }
+struct TableImpl : torch::nn::Module {
+  TableImpl() { embedding = register_module("embedding", torch::nn::Embedding(20, 6)); }
   Tensor forward(const Tensor& indices) { return embedding(indices); }
-  nn::Embedding embedding{nullptr};
+  torch::nn::Embedding embedding{nullptr};
 };
-struct DecoderImpl : nn::Module {
-  DecoderImpl() { linear = register_module("linear", nn::Linear(8, 20)); }
+struct DecoderImpl : torch::nn::Module {
+  DecoderImpl() { linear = register_module("linear", torch::nn::Linear(8, 20)); }
   Tensor forward(const Tensor& x) { return linear(x); }
-  nn::Linear linear{nullptr};
+  torch::nn::Linear linear{nullptr};
 };
 template <class Module>
 std::shared_ptr<Module> filled(std::shared_ptr<Module> module, int seed) {
@@ -101,7 +102,7 @@ std::shared_ptr<Module> filled(std::shared_ptr<Module> module, int seed) {
   }
   return module;
 }
-std::vector<RRefPtr> references(const nn::Module& module) {
+std::vector<RRefPtr> references(const torch::nn::Module& module) {
   std::vector<RRefPtr> all;
   for (const Tensor& p : module.parameters()) all.push_back(make_rref(p));
   return all;
@@ -292,6 +293,59 @@ TEST(DistributedAutograd, Errors) {
   });
 }
 
+// A gradient of which a part would come through a tensor that is not used is no gradient.
+TEST(DistributedAutograd, GradientsThatAreNotWholeAreErrors) {
+  run_workers(2, [](int rank) {
+    if (rank != 0) return;
+    const Tensor x = parameter(7);
+    autograd::context context;
+    const Tensor used = rpc_sync<Tensor>(1, "times_parameter", {x});
+    rpc_sync<Tensor>(1, "times_parameter", {x});
+    const std::string text = text_of_throw<c10::Error>([&] { autograd::backward(context.id(), {used.sum()}); });
+    EXPECT_NE(text.find("AccumulateGrad are not whole"), std::string::npos) << text;
+    text_of_throw<c10::Error>([&] { autograd::get_gradients(context.id()); });
+    EXPECT_NE(
+        text_of_throw<c10::Error>([&] { rpc_sync(1, "gradient_here", {context.id()}); }).find("on worker \"worker1\""),
+        std::string::npos);
+  });
+}
+
+TEST(RemoteModule, TrainsAsTheModuleItIs) {
+  run_workers(2, [](int rank) {
+    if (rank != 0) return;
+    at::manual_seed(3);
+    nn::RemoteModule<torch::nn::LinearImpl> far("worker1/cpu", int64_t{4}, int64_t{3});
+    const std::vector<RRefPtr> parameters = far.remote_parameters();
+    ASSERT_EQ(parameters.size(), 2u);
+    EXPECT_EQ(parameters[0]->owner(), 1);
+    torch::nn::Linear near(4, 3);
+    {
+      const c10::NoGradGuard off;
+      near->weight.copy_(parameters[0]->to_here<Tensor>());
+      near->bias.copy_(parameters[1]->to_here<Tensor>());
+    }
+    torch::optim::SGD sgd(near->parameters(), 0.1);
+    DistributedOptimizer<torch::optim::SGD> far_sgd(parameters, 0.1);
+    const Tensor x = at::arange(8, at::kFloat).view({2, 4});
+    for (int step = 0; step < 5; ++step) {
+      autograd::context context;
+      autograd::backward(context.id(), {far.forward({x}).pow(2).sum()});
+      far_sgd.step(context.id());
+      sgd.zero_grad();
+      near(x).pow(2).sum().backward();
+      sgd.step();
+      const rpc::FuturePtr later = far.forward_async({x});
+      later->waitAndThrow();
+      EXPECT_TRUE(at::equal(later->value().toTensor(), near(x)));
+    }
+    EXPECT_EQ(nn::RemoteModule<torch::nn::LinearImpl>("rank:1", int64_t{4}, int64_t{3}).get_module_rref()->owner(), 1);
+    using Remote = nn::RemoteModule<torch::nn::LinearImpl>;
+    for (const char* where : {"", "/cpu", "worker1/cuda", "rank:x", "rank:9", "nobody/cpu"})
+      text_of_throw<c10::ValueError>([&] { Remote(where, int64_t{4}, int64_t{3}); });
+    text_of_throw<c10::Error>([] { Remote("worker1", int64_t{-4}, int64_t{3}).forward({at::ones({1})}); });
+  });
+}
+
 // An embedding on one server, a decoder on another, the recurrent layer between them here.
 template <class Optimizer, class Options>
 void train_language_model(Options options) {
@@ -305,7 +359,7 @@ void train_language_model(Options options) {
   // One process.
   auto table = filled(std::make_shared<TableImpl>(), 1);
   auto decoder = filled(std::make_shared<DecoderImpl>(), 2);
-  auto lstm = filled(nn::LSTM(6, 8).ptr(), 3);
+  auto lstm = filled(torch::nn::LSTM(6, 8).ptr(), 3);
   std::vector<Tensor> parameters = table->parameters();
   for (const auto& more : {lstm->parameters(), decoder->parameters()})
     parameters.insert(parameters.end(), more.begin(), more.end());
@@ -324,7 +378,7 @@ void train_language_model(Options options) {
   run_workers(3, [&](int rank) {
     if (rank != 0) return;
     const RRefPtr far_table = remote(1, "make_table"), far_decoder = remote(2, "make_decoder");
-    auto own = filled(nn::LSTM(6, 8).ptr(), 3);
+    auto own = filled(torch::nn::LSTM(6, 8).ptr(), 3);
     std::vector<RRefPtr> all = far_table->rpc_sync<std::vector<RRefPtr>>("table_parameters");
     for (const auto& more : {references(*own), far_decoder->rpc_sync<std::vector<RRefPtr>>("decoder_parameters")})
       all.insert(all.end(), more.begin(), more.end());
