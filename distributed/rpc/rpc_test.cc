@@ -17,9 +17,11 @@
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
+#include "c10/testing/files.h"
 #include "distributed/rpc/grpc_agent.h"
 #include "distributed/rpc/requests.h"
 #include "distributed/store/hash_store.h"
+#include "distributed/store/tcp_store.h"
 #include "distributed/testing/run_ranks.h"
 
 namespace torch::distributed::rpc {
@@ -349,6 +351,32 @@ TEST(Rpc, BadArgumentsOfInit) {
   const std::vector<std::string> absent =
       c10d::testing::errors_of_ranks(2, [&](int rank) { init_rpc(name_of(rank), rank, 4, options); });
   for (const std::string& text : absent) EXPECT_NE(text.find("no word from rank 2, 3"), std::string::npos) << text;
+}
+
+TEST(Rpc, WorkersFindEachOtherByAddressFileAndEnvironment) {
+  c10d::TCPStoreOptions free;
+  free.port = 0;
+  free.isServer = true;
+  const std::string port = std::to_string(c10::make_intrusive<c10d::TCPStore>("127.0.0.1", free)->getPort());
+  const std::string file = c10::testing::fresh_folder() + "/store";
+  for (const std::string& method : {"tcp://127.0.0.1:" + port, "file://" + file, std::string("env://")}) {
+    c10d::testing::run_ranks(2, [&](int rank) {
+      RpcBackendOptions options;
+      options.init_method = method;
+      options.address = "127.0.0.1";
+      if (method == "env://") {
+        c10d::set_rank_environment("MASTER_ADDR", "127.0.0.1");
+        c10d::set_rank_environment("MASTER_PORT", port);
+        c10d::set_rank_environment("RANK", std::to_string(rank));
+        c10d::set_rank_environment("WORLD_SIZE", "2");
+        init_rpc(name_of(rank), -1, -1, options);
+      } else {
+        init_rpc(name_of(rank), rank, 2, options);
+      }
+      EXPECT_EQ(rpc_sync<std::string>(1 - rank, "own_name"), name_of(1 - rank));
+      shutdown();
+    });
+  }
 }
 
 TEST(Rpc, MessagesThatAreTooLarge) {

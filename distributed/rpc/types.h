@@ -1,10 +1,12 @@
 // What the parts of RPC share: workers, settings, identities.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "c10/util/intrusive_ptr.h"
 #include "c10/value/future.h"
