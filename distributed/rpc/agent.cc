@@ -74,7 +74,7 @@ RpcAgent::RpcAgent(WorkerInfo worker, std::unique_ptr<RequestCallback> callback,
 RpcAgent::~RpcAgent() = default;
 
 const WorkerInfo& RpcAgent::find(const WorkerRef& ref) const {
-  if (ref.id() < 0 && !ref.name().empty()) return getWorkerInfo(ref.name());
+  if (ref.by_name()) return getWorkerInfo(ref.name());
   TORCH_CHECK_VALUE(ref.id() >= 0 && ref.id() <= INT16_MAX, "rpc: there is no worker of rank ", ref.id());
   return getWorkerInfo(static_cast<worker_id_t>(ref.id()));
 }

@@ -124,6 +124,7 @@ struct Failing : torch::autograd::Function<Failing> {
     const int64_t next = (rpc::get_worker_info().id_ + 1) % workers;
     return rpc_sync<Tensor>(next, "chain", {y, left - 1, workers}) + y * own_parameter();
   });
+  rpc::register_function("sum", [](Tensor x) { return x.sum(); });
   rpc::register_function("parameter", [] { return own_parameter(); });
   rpc::register_function("fail_backward", [](Tensor x) { return Failing::apply(x); });
   rpc::register_function("contexts", [] {
@@ -207,6 +208,24 @@ TEST(DistributedAutograd, ReferencesCarryGradients) {
     (w * (w * there) * there).sum().backward();
     EXPECT_TRUE(at::allclose(autograd::get_gradients(context.id()).at(x), local.grad(), 1e-12, 0));
     EXPECT_TRUE(at::allclose(rpc_sync<Tensor>(1, "gradient_here", {context.id()}), there.grad(), 1e-12, 0));
+  });
+}
+
+TEST(DistributedAutograd, BackwardFromAReference) {
+  run_workers(2, [](int rank) {
+    if (rank != 0) return;
+    const Tensor x = parameter(7);
+    autograd::context context;
+    const RRefPtr y = remote(1, "times_parameter", {x});
+    const RRefPtr loss = y->remote("sum");
+    loss->backward(context.id());
+    const Tensor there = parameter(1).detach();
+    EXPECT_TRUE(at::equal(autograd::get_gradients(context.id()).at(x), there));
+    EXPECT_TRUE(at::equal(rpc_sync<Tensor>(1, "gradient_here", {context.id()}), x.detach()));
+    text_of_throw<c10::ValueError>([&] { loss->backward(); });
+    text_of_throw<c10::ValueError>([&] { y->backward(context.id()); });  // no scalar
+    make_rref((x * 3).sum())->backward();
+    EXPECT_TRUE(at::equal(x.grad(), at::full({4}, 3.0, at::kDouble)));
   });
 }
 

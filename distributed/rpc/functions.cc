@@ -18,9 +18,10 @@ struct Functions {
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_ptr<const Function>> by_name;
 };
+// Never destroyed: functions may still be called while a program ends.
 Functions& functions() {
-  static Functions all;
-  return all;
+  static auto* const all = new Functions;
+  return *all;
 }
 
 std::shared_ptr<const Function> find_function(const std::string& name) {

@@ -23,9 +23,10 @@ struct Classes {
   std::mutex mutex;
   std::unordered_map<std::string, detail::MakeOptimizer> by_name;
 };
+// Never destroyed, as the functions of RPC.
 Classes& classes() {
-  static Classes all;
-  return all;
+  static auto* const all = new Classes;
+  return *all;
 }
 
 // Of a worker: one step at a time.

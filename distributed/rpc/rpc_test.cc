@@ -337,6 +337,8 @@ TEST(Rpc, BadArgumentsOfInit) {
   options = {};
   options.address = "no such host.";
   text_of_throw<c10::ValueError>([&] { init(options); });
+  options.address = "192.0.2.1";  // no machine's
+  text_of_throw<c10::DistNetworkError>([&] { init(options); });
   text_of_throw<c10::ValueError>([] { register_function("scale", [] {}); });
   text_of_throw<c10::ValueError>([] { register_function("aten::add", [] {}); });
   text_of_throw<c10::Error>([] { rpc_sync(0, "nothing"); });
@@ -392,7 +394,7 @@ TEST(Rpc, MessagesThatAreTooLarge) {
       options);
 }
 
-// Waits until it is so.
+// Waits until it is so; in a worker.
 void expect_soon(const std::function<bool()>& condition, milliseconds limit = milliseconds(5000)) {
   for (const auto end = Clock::now() + limit; !condition();) {
     ASSERT_LT(Clock::now(), end);
@@ -486,6 +488,54 @@ TEST(RRef, ArePassedOnAndCounted) {
       });
     }
   });
+}
+
+// Anything at once, in any order; then nothing is left.
+TEST(RRef, NothingIsLeftOfManyRandomCalls) {
+  constexpr int kWorkers = 4;
+  std::atomic<int> done{0};
+  run_workers(kWorkers, [&](int rank) {
+    std::mt19937 random(rank);
+    const auto worker = [&] { return static_cast<int>(random() % kWorkers); };
+    std::vector<RRefPtr> counters;
+    std::vector<FuturePtr> futures;
+    for (int i = 0; i < 150; ++i) {
+      switch (random() % 7) {
+        case 0:
+          counters.push_back(remote(worker(), "make_counter"));
+          break;
+        case 1:
+          futures.push_back(rpc_async(worker(), "add_numbers", {i, 1}));
+          break;
+        case 2:
+          if (!counters.empty())
+            futures.push_back(rpc_async(worker(), "count_there", {counters[random() % counters.size()]}));
+          break;
+        case 3:
+          if (!counters.empty())
+            counters.push_back(rpc_sync<RRefPtr>(worker(), "keep", {counters[random() % counters.size()]}));
+          break;
+        case 4:
+          if (!counters.empty()) counters.erase(counters.begin() + static_cast<int64_t>(random() % counters.size()));
+          break;
+        case 5:
+          counters.push_back(make_rref(std::make_shared<Counter>()));
+          break;
+        default:
+          if (!counters.empty()) futures.push_back(counters.back()->rpc_async("count", {1}));
+      }
+    }
+    for (const FuturePtr& future : futures) EXPECT_FALSE((future->wait(), future->hasError()));
+    futures.clear();
+    counters.clear();
+    ++done;
+    const auto context = RRefContext::current();
+    expect_soon([&] {
+      const RRefContext::Counts left = context->counts();
+      return done == kWorkers && left.owners + left.forks + left.users + left.pending_children == 0;
+    });
+  });
+  EXPECT_EQ(Counter::living, 0);
 }
 
 TEST(RRef, LeasesEndWhatNobodyRenewsAndKeepWhatIsHeld) {

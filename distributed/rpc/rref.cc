@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "c10/util/exception.h"
+#include "distributed/rpc/autograd.h"
 #include "distributed/rpc/autograd_context.h"
 #include "distributed/rpc/requests.h"
 #include "distributed/rpc/rpc.h"
@@ -30,6 +31,13 @@ struct Passed {
   }
 };
 
+[[maybe_unused]] const bool functions_are_known = [] {
+  register_function("RRef.backward", [](at::Tensor root, int64_t context_id, bool retain_graph) {
+    autograd::backward(context_id, {root}, retain_graph);
+  });
+  return true;
+}();
+
 }  // namespace
 
 // --- references ---
@@ -48,6 +56,12 @@ FuturePtr RRef::rpc_async(const std::string& function, const Args& args, float t
 }
 RRefPtr RRef::remote(const std::string& function, const Args& args, float timeout) const {
   return rpc::remote(static_cast<int64_t>(owner_), function, with_self(args), timeout);
+}
+
+void RRef::backward(int64_t context_id, bool retain_graph) const {
+  if (is_owner() && context_id == -1) return local_value().toTensor().backward({}, retain_graph);
+  TORCH_CHECK_VALUE(context_id != -1, "RRef::backward: the value is worker ", owner_, "'s: give an autograd context");
+  rpc_sync<void>("RRef.backward", {context_id, retain_graph});
 }
 
 IValue OwnerRRef::fetch(float) const {
@@ -117,21 +131,37 @@ c10::intrusive_ptr<OwnerRRef> RRefContext::make_owner() {
 }
 
 c10::intrusive_ptr<OwnerRRef> RRefContext::owner_for_fork(const RRefId& id, const ForkId& fork) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Owned& owned = owned_[id];
-  if (!owned.reference) owned.reference = c10::make_intrusive<OwnerRRef>(shared_from_this(), own_, id);
-  owned.forks[fork] = Clock::now() + lease_;
-  return owned.reference;
+  return owner_of(id, &fork);
 }
 
-c10::intrusive_ptr<OwnerRRef> RRefContext::owner_of(const RRefId& id, const ForkId& fork) {
+c10::intrusive_ptr<OwnerRRef> RRefContext::owner_of(const RRefId& id, const ForkId* fork) {
+  c10::intrusive_ptr<OwnerRRef> reference;
+  bool is_new = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = owned_.find(id);
-    if (found != owned_.end()) return found->second.reference;
+    const Clock::time_point until = Clock::now() + lease_;
+    Owned& owned = owned_[id];
+    is_new = !owned.reference.defined();
+    if (is_new) owned.reference = c10::make_intrusive<OwnerRRef>(shared_from_this(), own_, id);
+    if (fork != nullptr) owned.forks[*fork] = until;
+    owned.until = until;
+    reference = owned.reference;
   }
-  // The call that makes the value is still on its way: it will find this one, within a lease.
-  return owner_for_fork(id, fork);
+  if (is_new) {
+    reference->future()->addCallback([self = weak_from_this(), id](JitFuture&) {
+      if (const std::shared_ptr<RRefContext> context = self.lock()) context->drop_unused(id);
+    });
+  }
+  return reference;
+}
+
+void RRefContext::drop_unused(const RRefId& id) {
+  Owned gone;  // freed without the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = owned_.find(id);
+  if (found == owned_.end() || !found->second.forks.empty() || !found->second.reference->future()->completed()) return;
+  gone = std::move(found->second);
+  owned_.erase(found);
 }
 
 c10::intrusive_ptr<OwnerRRef> RRefContext::find_owner(const RRefId& id) {
@@ -189,7 +219,7 @@ RRefPtr RRefContext::unpacked(const IValue& value) {
   const RRefId id{static_cast<worker_id_t>(numbers[1]), numbers[2]};
   const ForkId fork{static_cast<worker_id_t>(numbers[3]), numbers[4]};
   if (owner == own_) {
-    c10::intrusive_ptr<OwnerRRef> reference = owner_of(id, fork);
+    c10::intrusive_ptr<OwnerRRef> reference = owner_of(id, nullptr);
     if (parent == own_) {
       delete_fork(id, fork);
     } else {
@@ -217,14 +247,12 @@ RRefPtr RRefContext::unpacked(const IValue& value) {
 }
 
 void RRefContext::delete_fork(const RRefId& id, const ForkId& fork) {
-  Owned gone;  // freed without the lock
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = owned_.find(id);
-  if (found == owned_.end()) return;
-  found->second.forks.erase(fork);
-  if (!found->second.forks.empty()) return;
-  gone = std::move(found->second);
-  owned_.erase(found);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = owned_.find(id);
+    if (found != owned_.end()) found->second.forks.erase(fork);
+  }
+  drop_unused(id);
 }
 
 void RRefContext::accept_child(const ForkId& fork) {
@@ -285,24 +313,34 @@ void RRefContext::keep_alive() {
 void RRefContext::drop_late() {
   std::vector<Owned> owned;
   std::vector<Child> children;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const Clock::time_point now = Clock::now();
-  for (auto at = owned_.begin(); at != owned_.end();) {
-    std::erase_if(at->second.forks, [&](const auto& fork) { return fork.second < now; });
-    if (!at->second.forks.empty()) {
-      ++at;
-      continue;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    for (auto at = owned_.begin(); at != owned_.end();) {
+      std::erase_if(at->second.forks, [&](const auto& fork) { return fork.second < now; });
+      const bool is_awaited = !at->second.reference->future()->completed() && at->second.until >= now;
+      if (!at->second.forks.empty() || is_awaited) {
+        ++at;
+        continue;
+      }
+      owned.push_back(std::move(at->second));
+      at = owned_.erase(at);
     }
-    owned.push_back(std::move(at->second));
-    at = owned_.erase(at);
+    for (auto at = children_.begin(); at != children_.end();) {
+      if (at->second.until >= now) {
+        ++at;
+        continue;
+      }
+      children.push_back(std::move(at->second));
+      at = children_.erase(at);
+    }
   }
-  for (auto at = children_.begin(); at != children_.end();) {
-    if (at->second.until >= now) {
-      ++at;
-      continue;
-    }
-    children.push_back(std::move(at->second));
-    at = children_.erase(at);
+  // The call that was to make the value has not come, or still runs and nobody wants what it makes.
+  for (const Owned& late : owned) {
+    late.reference->set_error(std::make_exception_ptr(
+        c10::DistNetworkError(c10::SourceLocation{__func__, __FILE__, __LINE__},
+                              c10::str("rpc: there is no value of ", to_string(late.reference->rref_id()),
+                                       ": no reference to it was renewed within ", lease_.count(), " ms"))));
   }
 }
 

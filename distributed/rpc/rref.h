@@ -49,14 +49,17 @@ class RRef : public c10::intrusive_ptr_target {
   /// Whether the owner is known to know of this reference.
   virtual bool confirmed_by_owner() const = 0;
 
-  /// The value: a copy of it, or, on its owner, the value itself; waits until it is there. Throws what the function
-  /// threw that was to make it, c10::DistNetworkError where the owner does not answer within the timeout (seconds; 0:
-  /// none), and c10::TypeError where the value is one that cannot be sent. Within an autograd context gradients flow
-  /// through.
+  /// The value: a copy of it, or, on its owner, the value itself, whatever the timeout; waits until it is there. Throws
+  /// what the function threw that was to make it, c10::DistNetworkError where the owner does not answer within the
+  /// timeout (seconds; 0: none), and c10::TypeError where the value is one that cannot be sent. Within an autograd
+  /// context gradients flow through.
   template <class R = c10::IValue>
   R to_here(float timeout = kUnsetRpcTimeout) const {
     return detail::Convert<R>::to(fetch(timeout));
   }
+  /// Runs torch::distributed::autograd::backward on the owner, with the value as the root. On the owner -1 is a
+  /// backward pass of this worker alone; elsewhere it throws c10::ValueError.
+  void backward(int64_t context_id = -1, bool retain_graph = false) const;
   /// The value itself; throws c10::Error on a worker that is not the owner.
   virtual c10::IValue local_value() const = 0;
 
@@ -141,7 +144,8 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
 
   /// A reference to a value that is to be set, by this worker. It is known by its id while others have it, too.
   c10::intrusive_ptr<OwnerRRef> make_owner();
-  /// That of the id, made where it is not known yet; another worker has the reference `fork` to it.
+  /// That of the id, made where it is not known yet: calls may come in another order than they were sent. Another
+  /// worker has the reference `fork` to it.
   c10::intrusive_ptr<OwnerRRef> owner_for_fork(const RRefId& id, const ForkId& fork);
   /// Throws c10::Error for one that is not known: all references are gone.
   c10::intrusive_ptr<OwnerRRef> find_owner(const RRefId& id);
@@ -173,9 +177,11 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
   Counts counts() const;
 
  private:
+  // A value of this worker that others refer to, or that is still to be set: then whoever waits for it has this one.
   struct Owned {
     c10::intrusive_ptr<OwnerRRef> reference;
     std::map<ForkId, Clock::time_point> forks;  // until when they last
+    Clock::time_point until;                    // for a value that is not set, where there are no forks
   };
   struct Child {
     RRefPtr parent;
@@ -184,8 +190,8 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
 
   c10::IValue packed(const RRefPtr& reference, worker_id_t to);
   RRefPtr unpacked(const c10::IValue& value);
-  // That of the id, for a reference that came back to its owner as `fork`.
-  c10::intrusive_ptr<OwnerRRef> owner_of(const RRefId& id, const ForkId& fork);
+  c10::intrusive_ptr<OwnerRRef> owner_of(const RRefId& id, const ForkId* fork);
+  void drop_unused(const RRefId& id);
   void send_quietly(worker_id_t to, MessageType type, const std::vector<int64_t>& numbers);
   void drop_late();
   void send_heartbeats();

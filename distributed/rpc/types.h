@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <compare>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -41,17 +42,19 @@ struct WorkerInfo final {
 /// Which worker: by name, by rank, or as get_worker_info gives it.
 class WorkerRef {
  public:
-  WorkerRef(const char* name) : name_(name) {}
-  WorkerRef(std::string name) : name_(std::move(name)) {}
+  WorkerRef(const char* name) : name_(name), by_name_(true) {}
+  WorkerRef(std::string name) : name_(std::move(name)), by_name_(true) {}
   WorkerRef(const WorkerInfo& info) : id_(info.id_) {}
-  WorkerRef(int64_t rank) : id_(rank) {}
-  WorkerRef(int rank) : id_(rank) {}
+  template <std::integral Rank>
+  WorkerRef(Rank rank) : id_(static_cast<int64_t>(rank)) {}
+  bool by_name() const { return by_name_; }
   const std::string& name() const { return name_; }
-  int64_t id() const { return id_; }  // -1: by name
+  int64_t id() const { return id_; }
 
  private:
   std::string name_;
   int64_t id_ = -1;
+  bool by_name_ = false;
 };
 
 /// Settings of init_rpc. Throws of it: c10::ValueError for what is negative or not in its range.
