@@ -127,11 +127,13 @@ TEST(Faults, AStoppedWorkerIsNamedWithinTimeoutOrLease) {
 }
 
 TEST(Faults, TheFirstWorkerMayBeTheOneThatIsLost) {
-  run_workers(3, {0}, 1, [](int rank) {
-    if (rank == 1) expect_lost(0, milliseconds(3000), "the call that kills it", [] { rpc_sync(0, "die"); });
-    if (rank == 0) std::this_thread::sleep_for(std::chrono::hours(1));
-    expect_lost(0, milliseconds(5000), "shutdown", [] { shutdown(); });
-  });
+  for (const char* how : {"die", "stop"}) {
+    run_workers(3, {0}, 1, [how](int rank) {
+      if (rank == 1) expect_lost(0, milliseconds(3000), "the call that ends it", [how] { rpc_sync(0, how, {}, 1); });
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::hours(1));
+      expect_lost(0, milliseconds(8000), "shutdown", [] { shutdown(); });
+    });
+  }
 }
 
 TEST(Faults, ALostWorkerLosesItsReferencesWithItsLease) {

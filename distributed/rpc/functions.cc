@@ -64,20 +64,43 @@ bool takes(const c10::FunctionSchema& schema, const std::vector<IValue>& argumen
   return true;
 }
 
-// "aten::add.Tensor", or the first overload of "aten::add", in alphabetical order, that takes the arguments.
-std::optional<c10::OperatorHandle> find_operator(const std::string& name, const std::vector<IValue>& arguments) {
+// The overloads of "aten::add" in alphabetical order. Looking through all names takes milliseconds, so what was found
+// is kept, and looked for again where none fits.
+std::vector<c10::OperatorHandle> overloads_of(const std::string& name, bool again) {
+  struct Found {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::vector<c10::OperatorHandle>> by_name;
+  };
+  static auto* const found = new Found;
+  const std::lock_guard<std::mutex> lock(found->mutex);
+  std::vector<c10::OperatorHandle>& overloads = found->by_name[name];
+  if (!overloads.empty() && !again) return overloads;
+  overloads.clear();
   c10::Dispatcher& all = c10::Dispatcher::singleton();
-  const size_t dot = name.find('.');
-  if (dot != std::string::npos)
-    return all.findSchema(std::string_view(name).substr(0, dot), std::string_view(name).substr(dot + 1));
-  std::optional<c10::OperatorHandle> first;
   for (const std::string& full : all.getAllOpNames()) {
     if (full != name && !full.starts_with(name + ".")) continue;
-    const std::string overload = full.size() > name.size() ? full.substr(name.size() + 1) : "";
-    const std::optional<c10::OperatorHandle> found = all.findSchema(name, overload);
-    if (!found) continue;
-    if (takes(found->schema(), arguments)) return found;
-    if (!first) first = found;
+    if (const auto op = all.findSchema(name, full.size() > name.size() ? full.substr(name.size() + 1) : ""))
+      overloads.push_back(*op);
+  }
+  if (!overloads.empty()) return overloads;
+  found->by_name.erase(name);  // names that others make up are not kept
+  return {};
+}
+
+// "aten::add.Tensor", or the first overload of "aten::add" that takes the arguments, or (to say what is wrong) the
+// first.
+std::optional<c10::OperatorHandle> find_operator(const std::string& name, const std::vector<IValue>& arguments) {
+  const size_t dot = name.find('.');
+  if (dot != std::string::npos) {
+    return c10::Dispatcher::singleton().findSchema(std::string_view(name).substr(0, dot),
+                                                   std::string_view(name).substr(dot + 1));
+  }
+  std::optional<c10::OperatorHandle> first;
+  for (const bool again : {false, true}) {
+    for (const c10::OperatorHandle& overload : overloads_of(name, again)) {
+      if (takes(overload.schema(), arguments)) return overload;
+      if (!first) first = overload;
+    }
   }
   return first;
 }

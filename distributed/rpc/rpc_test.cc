@@ -193,6 +193,8 @@ TEST(Rpc, OperatorsAreCalledByName) {
     const auto sorted = rpc_sync(1 - rank, "aten::sort", {a});
     EXPECT_TRUE(at::equal(sorted.toTupleRef().elementsArrayRef()[0].toTensor(), std::get<0>(at::sort(a))));
     text_of_throw<c10::ValueError>([&] { rpc_sync(1 - rank, "aten::no_such_operator", {a}); });
+    text_of_throw<c10::TypeError>([&] { rpc_sync(1 - rank, "aten::add", {a}); });
+    text_of_throw<c10::TypeError>([&] { rpc_sync(1 - rank, "aten::add", {a, "text"}); });
   });
 }
 
