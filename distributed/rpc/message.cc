@@ -156,10 +156,11 @@ struct ThrownType {
   bool (*is)(const std::exception&);
   std::exception_ptr (*make)(const std::string&);
 };
-#define THROWN(type)                                    \
-  ThrownType {                                          \
-#type, &Thrown < type> ::is, &Thrown < type> ::make \
-  }
+template <class E>
+constexpr ThrownType thrown_type(std::string_view name) {
+  return {name, &Thrown<E>::is, &Thrown<E>::make};
+}
+#define THROWN(type) thrown_type<type>(#type)
 constexpr std::array kThrown{
     THROWN(c10::IndexError),          THROWN(c10::ValueError),          THROWN(c10::TypeError),
     THROWN(c10::NotImplementedError), THROWN(c10::EnforceFiniteError),  THROWN(c10::LinAlgError),
@@ -362,67 +363,62 @@ std::vector<Piece> encode(const Message& message, uint64_t job, worker_id_t from
   return pieces;
 }
 
-MessagePtr decode(size_t total, const std::function<void(void*, size_t)>& read, uint64_t job) {
-  size_t left = total;
-  const auto take = [&](void* to, size_t n) {
-    CHECK_NETWORK(n <= left, "a message of ", total, " bytes ends too early");
-    left -= n;
-    if (n != 0) read(to, n);
-  };
-  FixedHeader header;
-  take(&header, sizeof header);
-  CHECK_NETWORK(header.magic == kMagic && is_message_type(header.type), "bytes are no message");
-  CHECK_NETWORK(header.job == job, "a message is of another job");
-  CHECK_NETWORK(header.payload_bytes <= left, "a message of ", total, " bytes says that it has more");
-  std::vector<char> payload(header.payload_bytes);
-  take(payload.data(), payload.size());
-  CHECK_NETWORK(header.tensors <= left / sizeof(TensorHeader), "a message says that it has more tensors than bytes");
-  std::vector<Tensor> tensors;
-  tensors.reserve(header.tensors);
-  for (uint64_t i = 0; i < header.tensors; ++i) {
+namespace {
+
+// Takes a message apart; every number is looked at before it is used.
+class Decoder {
+ public:
+  Decoder(size_t total, const std::function<void(void*, size_t)>& read) : total_(total), left_(total), read_(read) {}
+
+  MessagePtr message(uint64_t job) {
+    FixedHeader header;
+    take(&header, sizeof header);
+    CHECK_NETWORK(header.magic == kMagic && is_message_type(header.type), "bytes are no message");
+    CHECK_NETWORK(header.job == job, "a message is of another job");
+    std::vector<char> payload = bytes(header.payload_bytes);
+    CHECK_NETWORK(header.tensors <= left_ / sizeof(TensorHeader), "a message says that it has more tensors than bytes");
+    std::vector<Tensor> tensors;
+    tensors.reserve(header.tensors);
+    for (uint64_t i = 0; i < header.tensors; ++i) tensors.push_back(tensor());
+    CHECK_NETWORK(left_ == 0, "a message of ", total_, " bytes has ", left_, " too many");
+    auto message =
+        c10::make_intrusive<Message>(std::move(payload), std::move(tensors), static_cast<MessageType>(header.type));
+    message->from = header.from;
+    message->autograd_context = header.autograd_context;
+    message->autograd_message = header.autograd_message;
+    return message;
+  }
+
+ private:
+  void take(void* to, size_t n) {
+    CHECK_NETWORK(n <= left_, "a message of ", total_, " bytes ends too early");
+    left_ -= n;
+    if (n != 0) read_(to, n);
+  }
+  std::vector<char> bytes(uint64_t n) {
+    CHECK_NETWORK(n <= left_, "a message of ", total_, " bytes says that it has more");
+    std::vector<char> all(n);
+    take(all.data(), n);
+    return all;
+  }
+
+  Tensor tensor() {
     TensorHeader about;
     take(&about, sizeof about);
     CHECK_NETWORK(about.dims <= kMaxDims, "a tensor has too many dimensions");
     std::vector<int64_t> sizes(about.dims);
     take(sizes.data(), sizes.size() * sizeof(int64_t));
-    CHECK_NETWORK(about.bytes <= left, "a tensor says that it has more bytes than there are");
     Tensor t;
     switch (about.form) {
       case Form::kUndefined:
         CHECK_NETWORK(about.bytes == 0, "no tensor has bytes");
         break;
-      case Form::kPlain: {
-        CHECK_NETWORK(about.dtype >= 0 && about.dtype < static_cast<int8_t>(at::ScalarType::NumOptions),
-                      "a tensor has no dtype that is known");
-        const auto dtype = static_cast<at::ScalarType>(about.dtype);
-        CHECK_NETWORK(dtype != at::ScalarType::Undefined && !c10::isQIntType(dtype),
-                      "a tensor has no dtype that is plain");
-        const uint64_t item = c10::elementSize(dtype);
-        CHECK_NETWORK(item != 0, "a tensor has no dtype that is plain");
-        uint64_t numel = 1;
-        for (const int64_t size : sizes) {
-          CHECK_NETWORK(size >= 0, "a tensor has a negative size");
-          const bool fits = size == 0 || numel <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) /
-                                                      static_cast<uint64_t>(size);
-          CHECK_NETWORK(fits, "a tensor is too large");
-          numel *= static_cast<uint64_t>(size);
-        }
-        CHECK_NETWORK(about.bytes % item == 0 && numel == about.bytes / item,
-                      "a tensor has another number of bytes than its sizes say");
-        t = at::empty(sizes, dtype);
-        take(t.mutable_data_ptr(), about.bytes);
+      case Form::kPlain:
+        t = plain_tensor(about, sizes);
         break;
-      }
-      case Form::kFile: {
-        std::vector<char> file(about.bytes);
-        take(file.data(), file.size());
-        try {
-          t = torch::pickle_load(file).toTensor();
-        } catch (const c10::Error& e) {
-          CHECK_NETWORK(false, "a tensor has bytes that are no file: ", e.msg());
-        }
+      case Form::kFile:
+        t = stored_tensor(about);
         break;
-      }
       default:
         CHECK_NETWORK(false, "a tensor has no form that is known");
     }
@@ -430,15 +426,48 @@ MessagePtr decode(size_t total, const std::function<void(void*, size_t)>& read, 
         t.defined() && (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()));
     CHECK_NETWORK(about.requires_grad == 0 || has_gradients, "a tensor that has no gradients requires one");
     if (about.requires_grad != 0) t.set_requires_grad(true);
-    tensors.push_back(std::move(t));
+    return t;
   }
-  CHECK_NETWORK(left == 0, "a message of ", total, " bytes has ", left, " too many");
-  auto message =
-      c10::make_intrusive<Message>(std::move(payload), std::move(tensors), static_cast<MessageType>(header.type));
-  message->from = header.from;
-  message->autograd_context = header.autograd_context;
-  message->autograd_message = header.autograd_message;
-  return message;
+
+  Tensor plain_tensor(const TensorHeader& about, const std::vector<int64_t>& sizes) {
+    const auto dtype = static_cast<at::ScalarType>(about.dtype);
+    const bool is_known = about.dtype >= 0 && dtype < at::ScalarType::NumOptions && dtype != at::ScalarType::Undefined;
+    CHECK_NETWORK(is_known && !c10::isQIntType(dtype) && c10::elementSize(dtype) != 0,
+                  "a tensor has no dtype that is plain");
+    const uint64_t item = c10::elementSize(dtype);
+    uint64_t numel = 1;
+    for (const int64_t size : sizes) {
+      CHECK_NETWORK(size >= 0, "a tensor has a negative size");
+      const uint64_t most = std::numeric_limits<int64_t>::max();
+      CHECK_NETWORK(size == 0 || numel <= most / static_cast<uint64_t>(size), "a tensor is too large");
+      numel *= static_cast<uint64_t>(size);
+    }
+    CHECK_NETWORK(about.bytes % item == 0 && numel == about.bytes / item,
+                  "a tensor has another number of bytes than its sizes say");
+    CHECK_NETWORK(about.bytes <= left_, "a tensor says that it has more bytes than there are");
+    Tensor t = at::empty(sizes, dtype);
+    take(t.mutable_data_ptr(), about.bytes);
+    return t;
+  }
+
+  Tensor stored_tensor(const TensorHeader& about) {
+    const std::vector<char> file = bytes(about.bytes);
+    try {
+      return torch::pickle_load(file).toTensor();
+    } catch (const c10::Error& e) {
+      CHECK_NETWORK(false, "a tensor has bytes that are no file: ", e.msg());
+    }
+  }
+
+  const size_t total_;
+  size_t left_;
+  const std::function<void(void*, size_t)>& read_;
+};
+
+}  // namespace
+
+MessagePtr decode(size_t total, const std::function<void(void*, size_t)>& read, uint64_t job) {
+  return Decoder(total, read).message(job);
 }
 
 }  // namespace torch::distributed::rpc

@@ -19,8 +19,8 @@ enum class MessageType : uint8_t {
   SCRIPT_RET = 1,                      // its result
   SCRIPT_REMOTE_CALL = 4,              // the same, whose result stays with the callee
   REMOTE_RET = 6,                      // it is there, not yet run
-  SCRIPT_RREF_FETCH_CALL = 7,          // the value of a reference
-  SCRIPT_RREF_FETCH_RET = 9,           //
+  SCRIPT_RREF_FETCH_CALL = 7,          // which reference's value is wanted
+  SCRIPT_RREF_FETCH_RET = 9,           // the value
   RREF_USER_DELETE = 11,               // a reference is gone
   RREF_FORK_REQUEST = 12,              // a reference was passed on to who sends this
   RREF_CHILD_ACCEPT = 13,              // to who passed it on: it has arrived
@@ -28,7 +28,7 @@ enum class MessageType : uint8_t {
   BACKWARD_AUTOGRAD_REQ = 17,          // gradients
   BACKWARD_AUTOGRAD_RESP = 18,         // they and all that follows from them are done
   CLEANUP_AUTOGRAD_CONTEXT_REQ = 19,   // an autograd context is gone
-  CLEANUP_AUTOGRAD_CONTEXT_RESP = 20,  //
+  CLEANUP_AUTOGRAD_CONTEXT_RESP = 20,  // answers that
   HEARTBEAT = 32,                      // the references that the sender has of this worker
   JOIN = 33,                           // the sender is in shutdown(); answered when all are
   EMPTY_RET = 34,                      // answers the two above
