@@ -38,6 +38,7 @@ std::string name_of(int rank) {
     held = reference;
   });
   register_function("twice", [](at::Tensor x) { return x * 2; });
+  register_function("value_of", [](RRefPtr reference) { return reference->to_here<at::Tensor>(); });
   return true;
 }();
 
@@ -167,6 +168,40 @@ TEST(Faults, BackwardNamesTheWorkerThatIsLost) {
     expect_lost(1, milliseconds(3000), "backward", [&] { autograd::backward(context.id(), {y.sum()}); });
     shutdown(false);
   });
+}
+
+// At any moment of a training loop, whoever it is.
+TEST(Faults, WorkersKilledAtRandomMomentsAreNamed) {
+  constexpr int kWorkers = 3;
+  for (int seed = 0; seed < 8; ++seed) {
+    const int lost = seed % kWorkers, after = 5 + 37 * seed % 60;
+    run_workers(kWorkers, {lost}, 1, [=](int rank) {
+      std::thread killer;
+      if (rank == lost) {
+        killer = std::thread([after] {
+          std::this_thread::sleep_for(milliseconds(after));
+          ::raise(SIGKILL);
+        });
+      }
+      std::string text;
+      const auto end = Clock::now() + milliseconds(8000);
+      while (text.empty()) {
+        TORCH_CHECK(Clock::now() < end, "nobody noticed");
+        try {
+          autograd::context context;
+          const at::Tensor x = at::ones({8}).set_requires_grad(true);
+          const RRefPtr there = remote((rank + 1) % kWorkers, "twice", {x});
+          const at::Tensor y = rpc_sync<at::Tensor>((rank + 2) % kWorkers, "value_of", {there});
+          autograd::backward(context.id(), {y.sum()});
+          TORCH_CHECK(at::equal(autograd::get_gradients(context.id()).at(x), at::full({8}, 2.0)), "a wrong gradient");
+        } catch (const c10::DistNetworkError& e) {
+          text = e.msg();
+        }
+      }
+      TORCH_CHECK(text.find("worker \"" + name_of(lost) + "\"") != std::string::npos, "not named: ", text);
+      expect_lost(lost, milliseconds(8000), "shutdown", [] { shutdown(); });
+    });
+  }
 }
 
 // A worker that leaves on its own: what waits for it fails, what it waits for, too.

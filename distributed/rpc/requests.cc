@@ -92,7 +92,7 @@ void RequestHandler::run_function(const MessagePtr& request, const Answer& answe
   if (request->type() == MessageType::SCRIPT_REMOTE_CALL) {
     const std::vector<int64_t> ids = parts[2].toIntVector();
     TORCH_CHECK_WITH(DistNetworkError, ids.size() == 4, "rpc: a message has no reference");
-    const c10::intrusive_ptr<OwnerRRef> owner = context_->owner_for_fork(id_of(ids, 0), id_of(ids, 2));
+    const c10::intrusive_ptr<OwnerRRef> owner = context_->owner_for_call(id_of(ids, 0), id_of(ids, 2));
     answer(completed(pack(MessageType::REMOTE_RET, IValue())));
     try {
       const IValue result = detail::call_function(name, std::move(arguments));
@@ -120,7 +120,7 @@ void RequestHandler::operator()(const MessagePtr& request, const Answer& answer)
       return run_function(request, answer);
     case MessageType::SCRIPT_RREF_FETCH_CALL: {
       context_->autograd()->record_recv(*request);
-      const FuturePtr value = context_->find_owner(id_of(numbers_of(*request, 2), 0))->future();
+      const FuturePtr value = context_->owner_of(id_of(numbers_of(*request, 2), 0))->future();
       return answer(value->then(
           [this, request](JitFuture& done) {
             return to_value(reply(MessageType::SCRIPT_RREF_FETCH_RET, done.value(), *request));

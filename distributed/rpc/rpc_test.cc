@@ -244,6 +244,72 @@ TEST(Rpc, TimeoutsNameTheWorkerAndZeroIsNone) {
       options);
 }
 
+TEST(Rpc, AgentsCountAndHaveATimeoutOfTheirOwn) {
+  run_workers(2, [](int rank) {
+    if (rank != 0) return;
+    const std::shared_ptr<RpcAgent> agent = RpcAgent::getCurrentRpcAgent();
+    EXPECT_TRUE(RpcAgent::isCurrentRpcAgentSet());
+    EXPECT_EQ(agent->getRpcTimeout(), milliseconds(60000));
+    agent->setRpcTimeout(milliseconds(120));
+    EXPECT_NE(text_of_throw<c10::DistNetworkError>([] { rpc_sync(1, "sleep", {400}); }).find("120 ms"),
+              std::string::npos);
+    text_of_throw<c10::ValueError>([&] { agent->setRpcTimeout(milliseconds(-1)); });
+    rpc_sync(1, "nothing", {}, 5);
+    EXPECT_EQ(agent->getMetrics().at("agent.client_calls"), "2");
+    EXPECT_EQ(agent->getMetrics().at("agent.client_errors"), "1");
+    const c10d::RankScope other;
+    EXPECT_FALSE(RpcAgent::isCurrentRpcAgentSet());
+  });
+}
+
+// An agent whose first messages do not arrive.
+class FlakyAgent final : public RpcAgent {
+ public:
+  explicit FlakyAgent(int failures)
+      : RpcAgent(WorkerInfo("flaky", 0), std::make_unique<RequestHandler>(), milliseconds(1000)), failures_(failures) {}
+  ~FlakyAgent() override { timer().stop(); }
+  FuturePtr send(const WorkerInfo&, MessagePtr message, float) override {
+    const FuturePtr future = make_future();
+    sent_.push_back(Clock::now());
+    if (static_cast<int>(sent_.size()) > failures_) {
+      future->markCompleted(to_value(std::move(message)));
+    } else {
+      future->setError(std::make_exception_ptr(std::runtime_error("lost")));
+    }
+    return future;
+  }
+  const WorkerInfo& getWorkerInfo(const std::string&) const override { return RpcAgent::getWorkerInfo(); }
+  const WorkerInfo& getWorkerInfo(worker_id_t) const override { return RpcAgent::getWorkerInfo(); }
+  std::vector<WorkerInfo> getWorkerInfos() const override { return {RpcAgent::getWorkerInfo()}; }
+  void start() override {}
+  void shutdown() override {}
+  Activity activity() const override { return {}; }
+  std::unordered_map<std::string, std::string> getMetrics() const override { return {}; }
+  const std::vector<Clock::time_point>& sent() const { return sent_; }
+
+ private:
+  const int failures_;
+  std::vector<Clock::time_point> sent_;  // by one thread after the other
+};
+
+TEST(Rpc, MessagesOfRpcItselfAreSentAgainWithGrowingPauses) {
+  const RpcRetryOptions options{.maxRetries = 3, .rpcRetryDuration = milliseconds(20), .retryBackoff = 2};
+  const auto attempts = [&](int failures, bool arrives) {
+    const auto agent = std::make_shared<FlakyAgent>(failures);
+    const FuturePtr done = agent->sendWithRetries(static_cast<RpcAgent&>(*agent).getWorkerInfo(),
+                                                  pack(MessageType::HEARTBEAT, std::vector<int64_t>{}), options);
+    done->wait();
+    EXPECT_EQ(done->hasValue(), arrives);
+    agent->timer().stop();
+    return agent->sent();
+  };
+  EXPECT_EQ(attempts(0, true).size(), 1u);
+  EXPECT_EQ(attempts(4, false).size(), 4u);
+  const std::vector<Clock::time_point> sent = attempts(3, true);
+  ASSERT_EQ(sent.size(), 4u);
+  for (int i = 0; i < 3; ++i) EXPECT_GE(sent[i + 1] - sent[i], milliseconds(20 << i)) << i;
+}
+
 TEST(Rpc, ManyCallsAtOnce) {
   run_workers(2, [](int rank) {
     std::vector<FuturePtr> futures;
@@ -551,6 +617,16 @@ TEST(RRef, LeasesEndWhatNobodyRenewsAndKeepWhatIsHeld) {
         EXPECT_EQ(held->rpc_sync<int64_t>("count", {1}), 1);
         std::this_thread::sleep_for(milliseconds(700));
         EXPECT_EQ(held->rpc_sync<int64_t>("count", {1}), 2);
+        // Values that take longer to make than a lease, here and there.
+        for (int owner = 0; owner < 2; ++owner) EXPECT_EQ(remote(owner, "later", {800})->to_here<int64_t>(), 800);
+        // One that no call makes.
+        const auto start = Clock::now();
+        const FuturePtr never =
+            request_value(RRefContext::current(), 1,
+                          pack(MessageType::SCRIPT_RREF_FETCH_CALL, std::vector<int64_t>{0, 12345}), 10, 0);
+        EXPECT_NE(text_of_throw<c10::DistNetworkError>([&] { never->waitAndThrow(); }).find("there is no value"),
+                  std::string::npos);
+        EXPECT_LT(Clock::now() - start, milliseconds(2000));
         // One that was sent in a message which nobody took for what it is.
         const auto context = RRefContext::current();
         context->packer(1)(detail::reference_value(make_rref(1)));

@@ -78,22 +78,21 @@ IValue UserRRef::local_value() const {
 }
 
 IValue UserRRef::fetch(float timeout) const {
-  // The owner has heard of the reference before it is asked for the value.
+  MessagePtr message =
+      pack(MessageType::SCRIPT_RREF_FETCH_CALL, std::vector<int64_t>{rref_id().createdOn_, rref_id().localId_});
+  message->about = c10::str("the value of ", to_string(rref_id()));
   const FuturePtr value = make_future();
-  confirmed_->addCallback([value, context = context_, owner = owner(), id = rref_id(), timeout,
-                           autograd = autograd::current_context_id()](JitFuture& confirmed) {
-    try {
-      if (confirmed.hasError()) std::rethrow_exception(confirmed.exception_ptr());
-      MessagePtr message = pack(MessageType::SCRIPT_RREF_FETCH_CALL, std::vector<int64_t>{id.createdOn_, id.localId_});
-      message->about = c10::str("the value of ", to_string(id));
-      request_value(context, owner, std::move(message), timeout, autograd)->addCallback([value](JitFuture& done) {
-        if (done.hasError()) return value->setErrorIfNeeded(done.exception_ptr());
-        value->markCompleted(done.value());
-      });
-    } catch (...) {
-      value->setErrorIfNeeded(std::current_exception());
-    }
+  // The first of: what the owner says, and why it has never heard of the reference.
+  confirmed_->addCallback([value](JitFuture& confirmed) {
+    if (confirmed.hasError()) value->setErrorIfNeeded(confirmed.exception_ptr());
   });
+  if (!value->completed()) {
+    request_value(context_, owner(), std::move(message), timeout, autograd::current_context_id())
+        ->addCallback([value](JitFuture& done) {
+          if (done.hasError()) return value->setErrorIfNeeded(done.exception_ptr());
+          if (!value->completed()) value->markCompleted(done.value());
+        });
+  }
   return detail::wait_for(value);
 }
 
@@ -131,10 +130,18 @@ c10::intrusive_ptr<OwnerRRef> RRefContext::make_owner() {
 }
 
 c10::intrusive_ptr<OwnerRRef> RRefContext::owner_for_fork(const RRefId& id, const ForkId& fork) {
-  return owner_of(id, &fork);
+  return find_or_make(id, &fork, false);
 }
 
-c10::intrusive_ptr<OwnerRRef> RRefContext::owner_of(const RRefId& id, const ForkId* fork) {
+c10::intrusive_ptr<OwnerRRef> RRefContext::owner_for_call(const RRefId& id, const ForkId& fork) {
+  return find_or_make(id, &fork, true);
+}
+
+c10::intrusive_ptr<OwnerRRef> RRefContext::owner_of(const RRefId& id) {
+  return find_or_make(id, nullptr, false);
+}
+
+c10::intrusive_ptr<OwnerRRef> RRefContext::find_or_make(const RRefId& id, const ForkId* fork, bool is_being_made) {
   c10::intrusive_ptr<OwnerRRef> reference;
   bool is_new = false;
   {
@@ -145,6 +152,7 @@ c10::intrusive_ptr<OwnerRRef> RRefContext::owner_of(const RRefId& id, const Fork
     if (is_new) owned.reference = c10::make_intrusive<OwnerRRef>(shared_from_this(), own_, id);
     if (fork != nullptr) owned.forks[*fork] = until;
     owned.until = until;
+    owned.is_being_made |= is_being_made;
     reference = owned.reference;
   }
   if (is_new) {
@@ -162,14 +170,6 @@ void RRefContext::drop_unused(const RRefId& id) {
   if (found == owned_.end() || !found->second.forks.empty() || !found->second.reference->future()->completed()) return;
   gone = std::move(found->second);
   owned_.erase(found);
-}
-
-c10::intrusive_ptr<OwnerRRef> RRefContext::find_owner(const RRefId& id) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = owned_.find(id);
-  TORCH_CHECK(found != owned_.end(), "rpc: worker ", own_, " has no value of ", to_string(id),
-              ": all references to it were deleted, or not renewed within their lease of ", lease_.count(), " ms");
-  return found->second.reference;
 }
 
 RRefPtr RRefContext::make_user(worker_id_t owner, const RRefId& id, const ForkId& fork, FuturePtr confirmed) {
@@ -219,7 +219,7 @@ RRefPtr RRefContext::unpacked(const IValue& value) {
   const RRefId id{static_cast<worker_id_t>(numbers[1]), numbers[2]};
   const ForkId fork{static_cast<worker_id_t>(numbers[3]), numbers[4]};
   if (owner == own_) {
-    c10::intrusive_ptr<OwnerRRef> reference = owner_of(id, nullptr);
+    c10::intrusive_ptr<OwnerRRef> reference = owner_of(id);
     if (parent == own_) {
       delete_fork(id, fork);
     } else {
@@ -272,6 +272,7 @@ void RRefContext::heard_of(const IValue& forks) {
   for (size_t i = 0; i < numbers.size(); i += 4) {
     const auto owned = owned_.find({static_cast<worker_id_t>(numbers[i]), numbers[i + 1]});
     if (owned == owned_.end()) continue;
+    owned->second.until = until;  // also where the call that makes it still waits for its turn
     const auto fork = owned->second.forks.find({static_cast<worker_id_t>(numbers[i + 2]), numbers[i + 3]});
     if (fork != owned->second.forks.end()) fork->second = until;
   }
@@ -318,7 +319,8 @@ void RRefContext::drop_late() {
     const Clock::time_point now = Clock::now();
     for (auto at = owned_.begin(); at != owned_.end();) {
       std::erase_if(at->second.forks, [&](const auto& fork) { return fork.second < now; });
-      const bool is_awaited = !at->second.reference->future()->completed() && at->second.until >= now;
+      const bool is_awaited =
+          !at->second.reference->future()->completed() && (at->second.is_being_made || at->second.until >= now);
       if (!at->second.forks.empty() || is_awaited) {
         ++at;
         continue;
@@ -335,7 +337,7 @@ void RRefContext::drop_late() {
       at = children_.erase(at);
     }
   }
-  // The call that was to make the value has not come, or still runs and nobody wants what it makes.
+  // The call that was to make the value has not come.
   for (const Owned& late : owned) {
     late.reference->set_error(std::make_exception_ptr(
         c10::DistNetworkError(c10::SourceLocation{__func__, __FILE__, __LINE__},

@@ -144,11 +144,13 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
 
   /// A reference to a value that is to be set, by this worker. It is known by its id while others have it, too.
   c10::intrusive_ptr<OwnerRRef> make_owner();
-  /// That of the id, made where it is not known yet: calls may come in another order than they were sent. Another
-  /// worker has the reference `fork` to it.
+  /// That of the id. Where it is not known yet it is made, for calls may come in another order than they were sent;
+  /// where within a lease no call makes a value of it and nobody has a reference, waiting for it ends with an error. In
+  /// the first form another worker has the reference `fork` to it from now on.
   c10::intrusive_ptr<OwnerRRef> owner_for_fork(const RRefId& id, const ForkId& fork);
-  /// Throws c10::Error for one that is not known: all references are gone.
-  c10::intrusive_ptr<OwnerRRef> find_owner(const RRefId& id);
+  c10::intrusive_ptr<OwnerRRef> owner_of(const RRefId& id);
+  /// The same as the first, of the call that makes the value.
+  c10::intrusive_ptr<OwnerRRef> owner_for_call(const RRefId& id, const ForkId& fork);
   /// A reference to a value of `owner`, which `confirmed` says when it knows of it.
   RRefPtr make_user(worker_id_t owner, const RRefId& id, const ForkId& fork, FuturePtr confirmed);
 
@@ -181,7 +183,8 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
   struct Owned {
     c10::intrusive_ptr<OwnerRRef> reference;
     std::map<ForkId, Clock::time_point> forks;  // until when they last
-    Clock::time_point until;                    // for a value that is not set, where there are no forks
+    bool is_being_made = false;                 // by a call that has come
+    Clock::time_point until;                    // till when it is waited for, where no call has come
   };
   struct Child {
     RRefPtr parent;
@@ -190,7 +193,7 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
 
   c10::IValue packed(const RRefPtr& reference, worker_id_t to);
   RRefPtr unpacked(const c10::IValue& value);
-  c10::intrusive_ptr<OwnerRRef> owner_of(const RRefId& id, const ForkId* fork);
+  c10::intrusive_ptr<OwnerRRef> find_or_make(const RRefId& id, const ForkId* fork, bool is_being_made);
   void drop_unused(const RRefId& id);
   void send_quietly(worker_id_t to, MessageType type, const std::vector<int64_t>& numbers);
   void drop_late();
