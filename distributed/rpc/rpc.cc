@@ -300,7 +300,7 @@ RRefPtr remote(const WorkerRef& to, const std::string& function, const Args& arg
         });
     return reference;
   }
-  const c10::intrusive_ptr<OwnerRRef> reference = context->owner_for_fork(id, fork);
+  const c10::intrusive_ptr<OwnerRRef> reference = context->owner_for_call(id, fork);
   request_value(context, worker, std::move(message), timeout, autograd::current_context_id())
       ->addCallback([context, reference, id, fork](JitFuture& done) {
         if (done.hasError()) reference->set_error(done.exception_ptr());

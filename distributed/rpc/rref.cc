@@ -264,7 +264,7 @@ void RRefContext::accept_child(const ForkId& fork) {
   children_.erase(found);
 }
 
-void RRefContext::heard_of(const IValue& forks) {
+void RRefContext::heard_of(worker_id_t from, const IValue& forks) {
   const std::vector<int64_t> numbers = forks.toIntVector();
   TORCH_CHECK_WITH(DistNetworkError, numbers.size() % 4 == 0, "rpc: a heartbeat has a reference that is none");
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -272,7 +272,7 @@ void RRefContext::heard_of(const IValue& forks) {
   for (size_t i = 0; i < numbers.size(); i += 4) {
     const auto owned = owned_.find({static_cast<worker_id_t>(numbers[i]), numbers[i + 1]});
     if (owned == owned_.end()) continue;
-    owned->second.until = until;  // also where the call that makes it still waits for its turn
+    if (owned->first.createdOn_ == from) owned->second.until = until;
     const auto fork = owned->second.forks.find({static_cast<worker_id_t>(numbers[i + 2]), numbers[i + 3]});
     if (fork != owned->second.forks.end()) fork->second = until;
   }
@@ -282,10 +282,14 @@ void RRefContext::user_is_gone(worker_id_t owner, const RRefId& id, const ForkId
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_closed_) return;
-    users_[owner].erase(fork);
   }
-  // Not before the owner has heard of it.
+  // Until the owner has heard of it the reference is renewed, and not deleted: the call that makes the value may still
+  // wait for its turn.
   confirmed->addCallback([self = shared_from_this(), owner, id, fork](JitFuture&) {
+    {
+      const std::lock_guard<std::mutex> lock(self->mutex_);
+      self->users_[owner].erase(fork);
+    }
     self->send_quietly(owner, MessageType::RREF_USER_DELETE,
                        {id.createdOn_, id.localId_, fork.createdOn_, fork.localId_});
   });
@@ -313,19 +317,22 @@ void RRefContext::keep_alive() {
 
 void RRefContext::drop_late() {
   std::vector<Owned> owned;
+  std::vector<c10::intrusive_ptr<OwnerRRef>> never_made;
   std::vector<Child> children;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const Clock::time_point now = Clock::now();
     for (auto at = owned_.begin(); at != owned_.end();) {
-      std::erase_if(at->second.forks, [&](const auto& fork) { return fork.second < now; });
-      const bool is_awaited =
-          !at->second.reference->future()->completed() && (at->second.is_being_made || at->second.until >= now);
-      if (!at->second.forks.empty() || is_awaited) {
+      Owned& one = at->second;
+      std::erase_if(one.forks, [&](const auto& fork) { return fork.second < now; });
+      const bool is_set = one.reference->future()->completed();
+      const bool is_late = !is_set && !one.is_being_made && one.until < now;
+      if (is_late) never_made.push_back(one.reference);
+      if (!one.forks.empty() || !(is_set || is_late)) {
         ++at;
         continue;
       }
-      owned.push_back(std::move(at->second));
+      owned.push_back(std::move(one));
       at = owned_.erase(at);
     }
     for (auto at = children_.begin(); at != children_.end();) {
@@ -337,12 +344,11 @@ void RRefContext::drop_late() {
       at = children_.erase(at);
     }
   }
-  // The call that was to make the value has not come.
-  for (const Owned& late : owned) {
-    late.reference->set_error(std::make_exception_ptr(
-        c10::DistNetworkError(c10::SourceLocation{__func__, __FILE__, __LINE__},
-                              c10::str("rpc: there is no value of ", to_string(late.reference->rref_id()),
-                                       ": no reference to it was renewed within ", lease_.count(), " ms"))));
+  for (const c10::intrusive_ptr<OwnerRRef>& late : never_made) {
+    late->set_error(std::make_exception_ptr(c10::DistNetworkError(
+        c10::SourceLocation{__func__, __FILE__, __LINE__},
+        c10::str("rpc: there is no value of ", to_string(late->rref_id()), ": worker ", late->rref_id().createdOn_,
+                 ", which was to ask for it, has not been heard of for ", lease_.count(), " ms"))));
   }
 }
 

@@ -145,8 +145,8 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
   /// A reference to a value that is to be set, by this worker. It is known by its id while others have it, too.
   c10::intrusive_ptr<OwnerRRef> make_owner();
   /// That of the id. Where it is not known yet it is made, for calls may come in another order than they were sent;
-  /// where within a lease no call makes a value of it and nobody has a reference, waiting for it ends with an error. In
-  /// the first form another worker has the reference `fork` to it from now on.
+  /// waiting for its value ends with an error where no call comes that makes it, and the worker that was to send that
+  /// is not heard of for a lease. In the first form another worker has the reference `fork` to it from now on.
   c10::intrusive_ptr<OwnerRRef> owner_for_fork(const RRefId& id, const ForkId& fork);
   c10::intrusive_ptr<OwnerRRef> owner_of(const RRefId& id);
   /// The same as the first, of the call that makes the value.
@@ -161,7 +161,7 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
   /// Messages of others.
   void delete_fork(const RRefId& id, const ForkId& fork);
   void accept_child(const ForkId& fork);
-  void heard_of(const c10::IValue& forks);
+  void heard_of(worker_id_t from, const c10::IValue& forks);
 
   /// What UserRRef's destructor says.
   void user_is_gone(worker_id_t owner, const RRefId& id, const ForkId& fork, const FuturePtr& confirmed);
@@ -184,7 +184,7 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
     c10::intrusive_ptr<OwnerRRef> reference;
     std::map<ForkId, Clock::time_point> forks;  // until when they last
     bool is_being_made = false;                 // by a call that has come
-    Clock::time_point until;                    // till when it is waited for, where no call has come
+    Clock::time_point until;                    // till when it waits for one; who makes it renews that
   };
   struct Child {
     RRefPtr parent;
