@@ -208,6 +208,11 @@ class ChannelArgs {
   grpc_channel_args all_{};
 };
 
+// In milliseconds: how long nothing is heard of the other side before it is asked for a sign of life.
+int64_t pause_of(const RpcBackendOptions& options) {
+  return std::max<int64_t>(to_milliseconds(options.lease / 3).count(), 100);
+}
+
 // What the queue gives back when it is done.
 class Event {
  public:
@@ -360,12 +365,10 @@ class Agent final : public GrpcAgent {
 // --- the agent ---
 
 Agent::Agent(WorkerInfo worker, std::unique_ptr<RequestCallback> callback, const RpcBackendOptions& options)
-    : GrpcAgent(std::move(worker), std::move(callback),
-                milliseconds(static_cast<int64_t>(static_cast<double>(options.rpc_timeout) * 1000))),
-      options_(options) {
+    : GrpcAgent(std::move(worker), std::move(callback), to_milliseconds(options.rpc_timeout)), options_(options) {
   const std::string host = own_address(options.address);
   grpc_init();
-  const int64_t pause = std::max<int64_t>(static_cast<int64_t>(options.lease * 1000 / 3), 100);
+  const int64_t pause = pause_of(options);
   ChannelArgs args;
   args.add(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options.max_message_bytes)
       .add(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1)
@@ -392,7 +395,7 @@ Agent::Agent(WorkerInfo worker, std::unique_ptr<RequestCallback> callback, const
 void Agent::set_peers(std::vector<Peer> peers, uint64_t job) {
   peers_ = std::move(peers);
   job_ = job;
-  const int64_t pause = std::max<int64_t>(static_cast<int64_t>(options_.lease * 1000 / 3), 100);
+  const int64_t pause = pause_of(options_);
   ChannelArgs args;
   args.add(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options_.max_message_bytes)
       .add(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1)
@@ -439,9 +442,7 @@ FuturePtr Agent::send(const WorkerInfo& to, MessagePtr message, float timeout_se
   TORCH_CHECK_VALUE(timeout_seconds >= 0 || timeout_seconds == kUnsetRpcTimeout,
                     "rpc: a timeout must be 0 or more seconds, but got ", timeout_seconds);
   const Peer& peer = this->peer(to.id_);
-  const milliseconds timeout = timeout_seconds == kUnsetRpcTimeout
-                                   ? getRpcTimeout()
-                                   : milliseconds(static_cast<int64_t>(static_cast<double>(timeout_seconds) * 1000));
+  const milliseconds timeout = timeout_seconds == kUnsetRpcTimeout ? getRpcTimeout() : to_milliseconds(timeout_seconds);
   std::vector<Piece> pieces = encode(*message, job_, getWorkerInfo().id_);
   TORCH_CHECK_VALUE(static_cast<int64_t>(size_of(pieces)) <= options_.max_message_bytes, "rpc: ", message->about,
                     " to \"", to.name_, "\" takes ", size_of(pieces), " bytes, more than the ",

@@ -23,10 +23,6 @@ using c10::IValue;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-milliseconds to_milliseconds(float seconds) {
-  return milliseconds(static_cast<int64_t>(static_cast<double>(seconds) * 1000));
-}
-
 // Where all workers meet in shutdown(): they come to worker 0, in rounds, and say how many calls they have sent since
 // the last one. A round is over when all have come; the last is the one in which nobody has sent any.
 class Meeting {

@@ -238,6 +238,7 @@ TEST(Rpc, TimeoutsNameTheWorkerAndZeroIsNone) {
         EXPECT_NE(text.find("\"sleep\" within 100 ms"), std::string::npos) << text;
         EXPECT_NE(text_of_throw<c10::DistNetworkError>([] { rpc_sync(1, "sleep", {400}); }).find("150 ms"),
                   std::string::npos);
+        text_of_throw<c10::DistNetworkError>([] { rpc_sync(1, "sleep", {400}, 0.0001f); });
         rpc_sync(1, "sleep", {300}, 0);
         rpc_sync(1, "sleep", {200}, 2);
       },
@@ -726,7 +727,7 @@ TEST(Strangers, MessagesAreRefusedOrSound) {
   // Changed in a few places: an error, or some message.
   std::mt19937 random(3);
   int refused = 0, sound = 0;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 8000; ++i) {
     std::string bytes = whole;
     for (uint32_t n = 1 + random() % 3; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(random());
     try {
@@ -736,7 +737,7 @@ TEST(Strangers, MessagesAreRefusedOrSound) {
       ++refused;
     }
   }
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(refused, 500);
   EXPECT_GT(sound, 100);
   // Sizes whose product is no number of bytes that there are.
   const Message huge({}, {at::ones({1, 1, 1})}, MessageType::SCRIPT_CALL);

@@ -1,5 +1,6 @@
 #include "distributed/rpc/types.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <limits>
@@ -7,6 +8,12 @@
 #include "c10/util/exception.h"
 
 namespace torch::distributed::rpc {
+
+std::chrono::milliseconds to_milliseconds(float seconds) {
+  constexpr double kMost = 1e12;  // 30 years
+  const auto rounded = static_cast<int64_t>(std::round(std::min(static_cast<double>(seconds) * 1000, kMost)));
+  return std::chrono::milliseconds(seconds > 0 ? std::max<int64_t>(rounded, 1) : 0);
+}
 
 WorkerInfo::WorkerInfo(std::string name, int64_t id) : name_(std::move(name)), id_(static_cast<worker_id_t>(id)) {
   TORCH_CHECK_VALUE(!name_.empty() && name_.size() <= MAX_NAME_LEN, "WorkerInfo: a name has 1 to ", MAX_NAME_LEN,

@@ -26,6 +26,9 @@ inline constexpr float kDefaultRpcTimeoutSeconds = 60;
 inline constexpr float kUnsetRpcTimeout = -1;
 inline constexpr int kDefaultNumWorkerThreads = 16;
 
+/// Rounded, and at least 1 for more than 0 seconds, since 0 is no limit.
+std::chrono::milliseconds to_milliseconds(float seconds);
+
 /// A worker: its name and its rank. Throws c10::ValueError for a name that is not of 1 to 128 letters, digits, '-', '_'
 /// and ':', or for a rank that is not of 0 to 32767.
 struct WorkerInfo final {
