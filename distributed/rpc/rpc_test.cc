@@ -328,7 +328,9 @@ TEST(Rpc, CallsMayNestAndWait) {
   run_workers(
       2,
       [](int rank) {
-        if (rank == 0) EXPECT_EQ(rpc_sync<int64_t>(1, "bounce", {7}), 7);  // four of them wait on each worker
+        if (rank == 0) {
+          EXPECT_EQ(rpc_sync<int64_t>(1, "bounce", {7}), 7);  // four of them wait on each worker
+        }
         // More functions than threads: the others wait for their turn, and messages of RPC itself do not.
         std::vector<FuturePtr> futures;
         for (int i = 0; i < 12; ++i) futures.push_back(rpc_async(1 - rank, "sleep", {20}));
@@ -676,7 +678,9 @@ TEST(Strangers, BytesOnThePortDoNoHarm) {
         if (i % 3 == 1) bytes = preface + bytes;
         if (i % 3 == 2) bytes = preface + settings + bytes;
         send_raw(address, bytes);
-        if (i % 8 == 0) EXPECT_EQ(rpc_sync<int64_t>(1, "add_numbers", {i, 1}), i + 1);
+        if (i % 8 == 0) {
+          EXPECT_EQ(rpc_sync<int64_t>(1, "add_numbers", {i, 1}), i + 1);
+        }
       }
       // One that speaks the language, but is of another job.
       const auto stranger = GrpcAgent::create(WorkerInfo("stranger", 0), std::make_unique<RequestHandler>(), options);
