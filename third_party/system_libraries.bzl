@@ -94,6 +94,13 @@ def declare_system_libraries(is_missing = _always):
                 "gtest_main": ["-lgmock_main", ":gtest"],
             },
         )
+    if is_missing("system_grpc"):
+        system_library(
+            name = "system_grpc",
+            package = "libgrpc-dev",
+            header = "grpc/grpc.h",
+            parts = {"grpc": ["-lgrpc", "-lgpr", "-lpthread"]},
+        )
     if is_missing("system_highway"):
         system_library(name = "system_highway", package = "libhwy-dev", header = "hwy/highway.h", parts = {"headers": []})
     if is_missing("system_httplib"):
