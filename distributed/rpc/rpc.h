@@ -4,10 +4,9 @@
 //   rpc::register_function("scale", [](at::Tensor x, double by) { return x * by; });     // functions.h
 //   rpc::init_rpc("worker0", 0, 2);                                                      // each process, by its name
 //   at::Tensor y = rpc::rpc_sync<at::Tensor>("worker1", "scale", {x, 2.0});
-//   rpc::FuturePtr later = rpc::rpc_async("worker1", "scale", {x, 3.0});                 // later->waitAndThrow();
-//   value() rpc::RRefPtr there = rpc::remote("worker1", "scale", {x, 4.0});                      // rref.h; stays on
-//   worker1 rpc::shutdown();                                                                     // when all have come
-//   so far
+//   rpc::FuturePtr later = rpc::rpc_async("worker1", "scale", {x, 3.0});                 // later->waitAndThrow()
+//   rpc::RRefPtr there = rpc::remote("worker1", "scale", {x, 4.0});       // rref.h; the result stays on worker1
+//   rpc::shutdown();                                                      // when all have come so far
 //
 // What a function throws is thrown at the caller with its type, its text and the worker's name. A worker that does not
 // answer within the timeout, or is gone, is a c10::DistNetworkError that names it; calls are never sent twice. All of
