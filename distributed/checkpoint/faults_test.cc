@@ -150,16 +150,13 @@ void train(const std::string& folder, int rank, int ranks, const std::string& at
   if (std::filesystem::exists(folder + "/index.json")) {
     load(state, {.checkpoint_id = folder, .process_group = for_saving});
   }
-  AsyncSaveOptions options;
-  options.checkpoint_id = folder;
-  options.process_group = for_saving;
   c10::intrusive_ptr<c10::ivalue::Future> saved;
   for (int64_t step = state.at("step").toInt(); step < steps; ++step) {
     optimizer.zero_grad();
     ddp(c10d::testing::numbers({5, 6}, static_cast<int>(2 * step + rank))).pow(2).sum().backward();
     optimizer.step();
     state.set("step", step + 1);
-    saved = async_save(state, options);
+    saved = async_save(state, {.checkpoint_id = folder, .process_group = for_saving});
     if (rank == 0) std::ofstream(folder + ".began" + attempt).close();
   }
   if (saved) saved->waitAndThrow();
@@ -228,9 +225,7 @@ TEST(DefaultGroup, SavesBesideItsOwnCollectives) {
     c10d::init_process_group("gloo",
                              {.timeout = std::chrono::seconds(20), .world_size = 3, .rank = rank, .store = store});
     for (int version = 1; version <= 3; ++version) {
-      AsyncSaveOptions options;
-      options.checkpoint_id = folder;
-      const auto saved = async_save(state_of({rank}, version, 1000), options);
+      const auto saved = async_save(state_of({rank}, version, 1000), {.checkpoint_id = folder});
       for (int i = 0; i < 20; ++i) {
         const Tensor one = at::ones({8});
         all_reduce(one);

@@ -352,11 +352,8 @@ TEST(Async, TheStateMayChangeAtOnce) {
     const auto stager = std::make_shared<BlockingAsyncStager>(/*cache_staged_state_dict=*/true);
     c10::intrusive_ptr<c10::ivalue::Future> last;
     for (int i = 0; i < 3; ++i) {
-      AsyncSaveOptions options;
-      options.checkpoint_id = c10::str(folder, i);
-      options.process_group = group;
-      options.stager = stager;
-      last = async_save({{"w", w}, {"b", b}, {"list", std::vector<IValue>{b, IValue(i)}}, {"step", i}}, options);
+      last = async_save({{"w", w}, {"b", b}, {"list", std::vector<IValue>{b, IValue(i)}}, {"step", i}},
+                        {.checkpoint_id = c10::str(folder, i), .process_group = group, .stager = stager});
       tensor::detail::impl_of(w)->local().add_(100);
       b.add_(100);
     }
@@ -376,11 +373,8 @@ TEST(Async, TheStateMayChangeAtOnce) {
 
 TEST(Async, ErrorsAreInTheFuture) {
   const std::string folder = new_folder();
-  AsyncSaveOptions options;
-  options.checkpoint_id = "/proc/no/such/folder";
-  const auto failed = async_save({{"a", counted({2})}}, options);
-  options.checkpoint_id = folder;
-  const auto saved = async_save({{"a", counted({2})}}, options);
+  const auto failed = async_save({{"a", counted({2})}}, {.checkpoint_id = "/proc/no/such/folder"});
+  const auto saved = async_save({{"a", counted({2})}}, {.checkpoint_id = folder});
   EXPECT_TRUE(failed->completed());
   EXPECT_TRUE(failed->hasError());
   expect_has(error_of([&] { failed->waitAndThrow(); }), "Rank 0: create of folder failed for /proc/no/such/folder");

@@ -288,7 +288,9 @@ FuturePtr async_save(const StateDict& state_dict, const AsyncSaveOptions& option
   background.wait();
   const bool is_default = options.process_group == nullptr && !options.no_dist;
   const auto saving = std::make_shared<Saving>(
-      options, is_default ? background.group() : detail::group_of(options.process_group, options.no_dist));
+      SaveOptions{
+          .checkpoint_id = options.checkpoint_id, .storage_writer = options.storage_writer, .planner = options.planner},
+      is_default ? background.group() : detail::group_of(options.process_group, options.no_dist));
   detail::check_names(saving->ranks(), state_dict);
   const std::shared_ptr<AsyncStager> stager =
       options.stager != nullptr ? options.stager : std::make_shared<BlockingAsyncStager>();

@@ -46,7 +46,14 @@ struct SaveOptions {
 /// checkpoint_id nor a writer.
 Metadata save(const StateDict& state_dict, const SaveOptions& options);
 
-struct AsyncSaveOptions : SaveOptions {
+/// As SaveOptions, and what makes the copy.
+struct AsyncSaveOptions {
+  std::string checkpoint_id = {};
+  std::shared_ptr<StorageWriter> storage_writer = nullptr;
+  std::shared_ptr<SavePlanner> planner = nullptr;
+  /// Null: a group of all ranks that the first call makes.
+  c10::intrusive_ptr<c10d::ProcessGroup> process_group = nullptr;
+  bool no_dist = false;
   /// Null: a BlockingAsyncStager.
   std::shared_ptr<AsyncStager> stager = nullptr;
 };
