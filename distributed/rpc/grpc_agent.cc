@@ -31,6 +31,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr char kMethod[] = "/kindling.rpc.Agent/Send";
+constexpr milliseconds kAnswersArriveWithin(5000);
 // Beyond those that run functions: callbacks of futures may wait, too.
 constexpr size_t kMoreThreads = 16;
 
@@ -503,6 +504,7 @@ void Agent::run_or_queue(std::shared_ptr<ServerCall> call) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (backlog_.empty()) {
       --functions_;
+      changed_.notify_all();
     } else {
       call = std::move(backlog_.front());
       backlog_.pop_front();
@@ -516,9 +518,7 @@ void Agent::shutdown() {
     std::unique_lock<std::mutex> lock(mutex_);
     if (std::exchange(is_closed_, true)) return;
     // What was answered is on its way; the others get no answer.
-    if (is_started_) {
-      changed_.wait_for(lock, milliseconds(500), [this] { return serving_ == 0 && answering_ == 0; });
-    }
+    if (is_started_) changed_.wait_for(lock, kAnswersArriveWithin, [this] { return answering_ == 0; });
     for (ClientCall* const call : client_calls_) call->cancel();
     for (ServerCall* const call : server_calls_) {
       if (std::shared_ptr<ServerCall> one = call->weak_from_this().lock()) open.push_back(std::move(one));
@@ -632,6 +632,10 @@ void ClientCall::done(bool) {
   }
   agent_.keep_polling();
   if (failure) {
+    {
+      const std::lock_guard<std::mutex> lock(agent_.mutex_);
+      ++agent_.failed_;
+    }
     future_->setErrorIfNeeded(failure);
   } else {
     future_->markCompleted(to_value(std::move(answer)));
@@ -639,7 +643,6 @@ void ClientCall::done(bool) {
   const std::lock_guard<std::mutex> lock(agent_.mutex_);
   agent_.client_calls_.erase(this);
   agent_.waiting_ -= is_counted_;
-  agent_.failed_ += failure != nullptr;
   agent_.changed_.notify_all();
 }
 

@@ -229,10 +229,11 @@ void init_rpc(const std::string& name, int rank, int world_size, const RpcBacken
   });
   auto [peers, job] = exchange(*store, info, worker->agent->address(), found.world_size, timeout);
   worker->agent->set_peers(std::move(peers), job);
-  worker->agent->start();
-  context->keep_alive();
+  // Before the first function of another worker may run.
   RRefContext::set_current(context);
   RpcAgent::setCurrentRpcAgent(worker->agent);
+  worker->agent->start();
+  context->keep_alive();
   const std::lock_guard<std::mutex> lock(self.mutex);
   self.worker = std::move(worker);
 }

@@ -427,15 +427,21 @@ TEST(Rpc, BadArgumentsOfInit) {
 }
 
 TEST(Rpc, WorkersFindEachOtherByAddressFileAndEnvironment) {
-  c10d::TCPStoreOptions free;
-  free.port = 0;
-  free.isServer = true;
-  const std::string port = std::to_string(c10::make_intrusive<c10d::TCPStore>("127.0.0.1", free)->getPort());
-  const std::string file = c10::testing::fresh_folder() + "/store";
-  for (const std::string& method : {"tcp://127.0.0.1:" + port, "file://" + file, std::string("env://")}) {
+  for (const char* kind : {"tcp", "file", "env"}) {
+    // A server that rank 0 shares, so that nobody takes the port in between.
+    c10d::TCPStoreOptions own;
+    own.port = 0;
+    own.isServer = true;
+    own.multiTenant = true;
+    const auto server = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", own);
+    const std::string port = std::to_string(server->getPort());
+    const std::string method = kind == std::string("tcp")    ? "tcp://127.0.0.1:" + port
+                               : kind == std::string("file") ? "file://" + c10::testing::fresh_folder() + "/store"
+                                                             : "env://";
     c10d::testing::run_ranks(2, [&](int rank) {
       RpcBackendOptions options;
       options.init_method = method;
+      options.rpc_timeout = 10;
       options.address = "127.0.0.1";
       if (method == "env://") {
         c10d::set_rank_environment("MASTER_ADDR", "127.0.0.1");
@@ -481,7 +487,7 @@ TEST(RRef, ValuesStayWithTheirOwner) {
     EXPECT_EQ(ones->owner(), other);
     EXPECT_EQ(ones->owner_name(), name_of(other));
     EXPECT_TRUE(at::equal(ones->to_here<Tensor>(), at::ones({4})));
-    EXPECT_TRUE(ones->confirmed_by_owner());
+    expect_soon([&] { return ones->confirmed_by_owner(); });
     EXPECT_NE(text_of_throw<c10::Error>([&] { ones->local_value(); }).find("not the owner"), std::string::npos);
 
     // An object that cannot be sent; calls that are given it; a value made of it.
