@@ -61,8 +61,10 @@ class DeviceMesh {
   /// The same ranks in the same places on the same kind of device.
   friend bool operator==(const DeviceMesh& a, const DeviceMesh& b) { return a.data_ == b.data_ || a.same_content(b); }
 
-  /// What operators of distributed tensors found out once.
+  /// What operators of distributed tensors found out once. It ends with the mesh, of which it must have no share.
   void* cache(std::shared_ptr<void> (*make)()) const;
+  /// The same mesh without a share in it, for what lies in its cache: valid as long as the mesh lives.
+  DeviceMesh unowned() const { return DeviceMesh(std::shared_ptr<Data>(std::shared_ptr<void>(), data_.get())); }
 
  private:
   struct Data {

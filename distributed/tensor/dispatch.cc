@@ -37,7 +37,8 @@ using c10::Stack;
 // What was found out about calls with such arguments.
 struct Decision {
   std::vector<std::vector<Placement>> inputs;
-  std::vector<SpecPtr> outputs;  // empty: whole, of the sizes that come out
+  std::vector<SpecPtr> outputs;  // of the mesh unowned; empty: whole, of the sizes that come out
+  std::vector<std::optional<size_t>> like;  // inputs that have the same
   std::vector<int64_t> offsets;  // of outputs that are views, from the argument's first element
   std::optional<size_t> sizes_argument;
   std::vector<std::pair<size_t, IValue>> arguments;  // that have other values for the parts
@@ -61,9 +62,10 @@ struct CallKey {
     words.push_back(word);
     hash = (hash ^ word) * 0x9E3779B97F4A7C15u + (hash >> 31);
   }
-  Key kept() const {
+  // For the mesh's cache.
+  Key kept(const DeviceMesh& mesh) const {
     Key key{op, {words.begin(), words.end()}, {}, hash};
-    for (const Spec* spec : specs) key.specs.push_back(SpecPtr::reclaim_copy(const_cast<Spec*>(spec)));
+    for (const Spec* spec : specs) key.specs.push_back(spec->on(mesh.unowned()));
     return key;
   }
 };
@@ -77,9 +79,8 @@ struct KeyEqual {
   static const Spec* address(const SpecPtr& spec) { return spec.get(); }
   bool operator()(const auto& a, const auto& b) const {
     return a.op == b.op && std::equal(a.words.begin(), a.words.end(), b.words.begin(), b.words.end()) &&
-           std::equal(a.specs.begin(), a.specs.end(), b.specs.begin(), b.specs.end(), [](const auto& x, const auto& y) {
-             return address(x) == address(y) || *address(x) == *address(y);
-           });
+           std::equal(a.specs.begin(), a.specs.end(), b.specs.begin(), b.specs.end(),
+                      [](const auto& x, const auto& y) { return *address(x) == *address(y); });
   }
 };
 
@@ -349,8 +350,13 @@ Decision decide(const OperatorHandle& op, const Stack& arguments, const Inputs& 
     if (best->argument) decision.arguments.push_back(*best->argument);
   }
   for (size_t k = 0; k < results.size(); ++k) {
-    decision.outputs.push_back(c10::make_intrusive<Spec>(mesh, std::move(results[k]), call.outputs[k].sizes,
+    decision.outputs.push_back(c10::make_intrusive<Spec>(mesh.unowned(), std::move(results[k]), call.outputs[k].sizes,
                                                          call.outputs[k].strides, call.outputs[k].dtype));
+    const auto same = std::find_if(inputs.all.begin(), inputs.all.end(), [&](const Inputs::One& one) {
+      return one.impl != nullptr && *one.impl->spec() == *decision.outputs.back();
+    });
+    decision.like.emplace_back();
+    if (same != inputs.all.end()) decision.like.back() = static_cast<size_t>(same - inputs.all.begin());
     decision.offsets.push_back(call.outputs[k].offset);
   }
   if (!call.sizes_argument.empty()) decision.sizes_argument = op.schema().argument_index(call.sizes_argument);
@@ -397,9 +403,12 @@ bool is_view(const c10::FunctionSchema& schema) {
 
 void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, Inputs& inputs, const Decision& decision) {
   const c10::FunctionSchema& schema = op.schema();
+  const auto output_spec = [&](size_t k) {
+    return decision.like[k] ? inputs.all[*decision.like[k]].impl->spec() : decision.outputs[k]->on(*inputs.mesh);
+  };
   const auto result_spec = [&](size_t argument) {
     const auto result = result_of(schema, schema.arguments()[argument]);
-    return result && *result < decision.outputs.size() ? decision.outputs[*result] : SpecPtr();
+    return result && *result < decision.outputs.size() ? output_spec(*result) : SpecPtr();
   };
   const auto part_of = [](const Inputs::One& one) -> const Tensor& {
     return one.part.defined() ? one.part : one.impl->local();
@@ -452,7 +461,7 @@ void run(const OperatorHandle& op, DispatchKeySet keys, Stack& stack, Inputs& in
   next = 0;
   at::transform_tensors(stack, [&](Tensor local) {
     if (!local.defined()) return local;
-    SpecPtr spec = decision.outputs.empty() ? whole_spec(*inputs.mesh, local) : decision.outputs.at(next);
+    SpecPtr spec = decision.outputs.empty() ? whole_spec(*inputs.mesh, local) : output_spec(next);
     Tensor result = detail::wrap(std::move(local), std::move(spec));
     if (decision.outputs.empty()) return result;
     // Where a view begins, gradients of what is written to it need to know.
@@ -536,7 +545,7 @@ std::shared_ptr<const Decision> decision_for(const OperatorHandle& op, const Sta
   auto made = std::make_shared<const Decision>(decide(op, arguments, inputs, rule));
   const std::lock_guard<std::mutex> lock(cache.mutex);
   if (cache.decisions.size() >= Cache::kLimit) cache.decisions.clear();
-  cache.decisions.insert_or_assign(key.kept(), made);
+  cache.decisions.insert_or_assign(key.kept(*inputs.mesh), made);
   return made;
 }
 

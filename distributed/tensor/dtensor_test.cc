@@ -423,6 +423,21 @@ TEST(DTensor, GradientsOfPartsStayWhereTheyAre) {
   });
 }
 
+// What was found out about calls does not keep the mesh, nor its groups.
+TEST(DTensor, AMeshEndsWithItsTensors) {
+  testing::run_mesh({2}, [](const DeviceMesh& mesh) {
+    const auto& group = mesh.get_group();
+    const size_t before = group.use_count();
+    {
+      const DeviceMesh other = DeviceMesh::from_group(group, at::kCPU);
+      const Tensor x = leaf(sample({4, 3}), other, {Shard(0)}), w = leaf(sample({3, 3}, 5), other, {Replicate()});
+      at::sum(at::matmul(at::mul(x, x), w)).backward();
+      EXPECT_GT(group.use_count(), before);
+    }
+    EXPECT_EQ(group.use_count(), before);
+  });
+}
+
 TEST(DTensor, NeedsFewCollectives) {
   testing::run_mesh({2}, [](const DeviceMesh& mesh) {
     // A feed-forward layer cut by columns and rows: one sum.

@@ -77,6 +77,12 @@ Spec::Spec(DeviceMesh mesh, std::vector<Placement> placements, at::IntArrayRef s
   for (const int64_t stride : strides_) mix(hash_, static_cast<uint64_t>(stride) + 1);
 }
 
+c10::intrusive_ptr<Spec> Spec::on(DeviceMesh mesh) const {
+  auto copy = c10::make_intrusive<Spec>(*this);
+  copy->mesh_ = std::move(mesh);
+  return copy;
+}
+
 int64_t Spec::shards(int64_t dim) const {
   int64_t shards = 1;
   for (size_t i = 0; i < placements_.size(); ++i) {

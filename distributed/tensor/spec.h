@@ -47,6 +47,8 @@ class Spec final : public c10::intrusive_ptr_target {
   const std::vector<int64_t>& local_offsets() const { return local_offsets_; }
   /// How many ranks share a dimension of the tensor.
   int64_t shards(int64_t dim) const;
+  /// The same for another handle of the mesh.
+  c10::intrusive_ptr<Spec> on(DeviceMesh mesh) const;
 
   friend bool operator==(const Spec& a, const Spec& b);
 
