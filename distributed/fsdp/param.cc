@@ -183,6 +183,16 @@ int64_t Param::slot_numel(int64_t parts) const {
   return piece_of(rows(), parts, 0).size * row_numel();
 }
 
+Tensor Param::in_slots(const Tensor& t, int64_t parts) const {
+  return at::view(at::contiguous(t), {parts, slot_numel(parts)});
+}
+
+Tensor Param::own_slot() const {
+  const Tensor& local = tensor::detail::impl_of(sharded_)->local();
+  const bool is_sent = local.scalar_type() == gathered_dtype() && local.device() == compute_device_;
+  return is_sent ? at::view(local, {local.numel()}) : Tensor();
+}
+
 Tensor Param::shard_in(const Tensor& slot) const {
   const Tensor& local = tensor::detail::impl_of(sharded_)->local();
   return at::view(at::narrow(slot, 0, 0, local.numel()), local.sizes());

@@ -65,6 +65,14 @@ class Param {
   // --- slots: tensors of one dimension, or one row for each part of `parts` of them ---
   int64_t slot_numel(int64_t parts) const;
   bool fills_slots(int64_t parts) const { return rows() % parts == 0; }
+  /// Whether the whole is its slots one after the other.
+  bool is_in_slots(int64_t parts) const { return dim_ == 0 && fills_slots(parts); }
+  /// The whole, which has memory, as slots; where is_in_slots().
+  at::Tensor slots(int64_t parts) const { return in_slots(memory_, parts); }
+  /// A gradient likewise; a copy where it lies in another way.
+  at::Tensor in_slots(const at::Tensor& t, int64_t parts) const;
+  /// This rank's shard as it lies; undefined where what is sent has another dtype or device.
+  at::Tensor own_slot() const;
   /// This rank's shard.
   void put_shard(const at::Tensor& slot) const;
   /// What the whole has there.

@@ -20,6 +20,9 @@ namespace {
 using at::Tensor;
 using c10d::ReduceOp;
 
+// Bytes from which on a parameter is sent alone, so that no copy of it is made. What is smaller travels together.
+constexpr int64_t kAlone = 256 << 10;
+
 // What the engine does here is recorded nowhere: no views, no versions.
 struct Unrecorded {
   const c10::NoGradGuard no_grad;
@@ -112,10 +115,14 @@ std::vector<Bucket> ParamGroup::buckets_of(const std::vector<Param*>& params, in
   std::vector<Bucket> buckets;
   for (Param* const param : params) {
     const at::ScalarType dtype = dtype_of(*param);
-    auto bucket = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& b) { return b.dtype == dtype; });
-    if (bucket == buckets.end()) {
+    const int64_t bytes = parts * param->slot_numel(parts) * static_cast<int64_t>(c10::elementSize(dtype));
+    const bool is_alone = parts > 1 && bytes >= kAlone && param->is_in_slots(parts);
+    auto bucket = std::find_if(buckets.begin(), buckets.end(),
+                               [&](const Bucket& b) { return b.dtype == dtype && !b.is_alone; });
+    if (is_alone || bucket == buckets.end()) {
       bucket = buckets.insert(buckets.end(), Bucket());
       bucket->dtype = dtype;
+      bucket->is_alone = is_alone;
     }
     bucket->params.push_back(param);
     bucket->offsets.push_back(bucket->numel);
@@ -149,13 +156,21 @@ void ParamGroup::unshard() {
     if (is_small) {
       bucket.input = kept_[b];
     } else {
-      bucket.input = at::empty({bucket.numel}, options);
-      for (size_t i = 0; i < bucket.params.size(); ++i) {
-        bucket.params[i]->put_shard(bucket.slot(bucket.input, i, parts));
+      if (bucket.is_alone) bucket.input = bucket.params[0]->own_slot();
+      if (!bucket.input.defined()) {
+        bucket.input = at::empty({bucket.numel}, options);
+        for (size_t i = 0; i < bucket.params.size(); ++i) {
+          bucket.params[i]->put_shard(bucket.slot(bucket.input, i, parts));
+        }
       }
     }
     if (group) {
-      bucket.output = at::empty({parts, bucket.numel}, options);
+      if (bucket.is_alone) {
+        bucket.params[0]->allocate();
+        bucket.output = bucket.params[0]->slots(parts);
+      } else {
+        bucket.output = at::empty({parts, bucket.numel}, options);
+      }
       bucket.work = group->_allgather_base(bucket.output, bucket.input);
     } else {
       bucket.output = at::view(bucket.input, {1, bucket.numel});
@@ -170,7 +185,7 @@ void ParamGroup::wait_for_unshard() {
   for (Bucket& bucket : gather_) {
     wait(bucket, "gathering");
     const int64_t parts = bucket.output.size(0);
-    for (size_t i = 0; i < bucket.params.size(); ++i) {
+    for (size_t i = 0; !bucket.is_alone && i < bucket.params.size(); ++i) {
       bucket.params[i]->allocate();
       bucket.params[i]->take_whole(bucket.slot(bucket.output, i, parts));
     }
@@ -185,11 +200,9 @@ void ParamGroup::wait_for_unshard() {
 void ParamGroup::reshard() {
   wait_quietly(gather_);
   kept_.clear();
-  if (state_ == State::kWhole) {
-    for (const auto& param : params_) {
-      param->use_sharded();
-      param->free();
-    }
+  for (const auto& param : params_) {
+    if (state_ == State::kWhole) param->use_sharded();
+    param->free();  // also what was on its way there
   }
   state_ = State::kSharded;
 }
@@ -262,15 +275,21 @@ Reduction::Reduction(std::shared_ptr<ParamGroup> group) : group_(std::move(group
   for (Bucket& bucket : buckets_) {
     const Division division = division_of(*group_, bucket.dtype);
     const auto options = at::TensorOptions().dtype(bucket.dtype).device(ranks.mesh.device_type());
-    bucket.input = at::empty({parts, bucket.numel}, options);
-    for (size_t i = 0; i < bucket.params.size(); ++i) {
-      Param& param = *bucket.params[i];
-      Tensor slots = bucket.slot(bucket.input, i, parts);
-      const Tensor gradient = param.take_gradient(reduce_dtype);
-      if (!gradient.defined() || !param.fills_slots(parts)) slots.zero_();
-      if (gradient.defined()) param.put_gradient(gradient, slots);
+    Tensor alone = bucket.is_alone ? bucket.params[0]->take_gradient(reduce_dtype) : Tensor();
+    if (alone.defined()) {
+      bucket.input = bucket.params[0]->in_slots(alone, parts);
+      if (division.before != 1) bucket.input = at::div(bucket.input, division.before);
+    } else {
+      bucket.input = at::empty({parts, bucket.numel}, options);
+      for (size_t i = 0; i < bucket.params.size(); ++i) {
+        Param& param = *bucket.params[i];
+        Tensor slots = bucket.slot(bucket.input, i, parts);
+        const Tensor gradient = param.take_gradient(reduce_dtype);
+        if (!gradient.defined() || !param.fills_slots(parts)) slots.zero_();
+        if (gradient.defined()) param.put_gradient(gradient, slots);
+      }
+      if (division.before != 1) bucket.input.div_(division.before);
     }
-    if (division.before != 1) bucket.input.div_(division.before);
     if (ranks.shard) {
       bucket.output = at::empty({bucket.numel}, options);
       c10d::ReduceScatterOptions scatter;

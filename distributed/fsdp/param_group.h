@@ -22,6 +22,7 @@ struct Bucket {
   std::vector<Param*> params;
   std::vector<int64_t> offsets;
   int64_t numel = 0;  // of a part
+  bool is_alone = false;  // one large parameter, which is sent from where it lies, and received there
   at::Tensor input, output;
   c10::intrusive_ptr<c10d::Work> work;
 
