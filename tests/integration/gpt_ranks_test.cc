@@ -169,6 +169,7 @@ TEST_F(GptRanks, APipelineTrainsAsOne) {
   const std::vector<Outcome> ranks = run_ranks(2, {"--steps=30", "--layers=3", "--parallel=pp"});
   for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
   EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
+  expect_to_go_on_as("one", {"--layers=3"}, 2, {"--parallel=pp"});
   out_ = "other";
   for (const std::string& option : {std::string("--dropout=0.1"), std::string("--dtype=bf16")}) {
     for (const Outcome& o : run_ranks(2, {"--parallel=pp", option})) {
