@@ -38,8 +38,9 @@ struct Place {
 /// a leaf whose memory comes and goes. The module has one or the other in all places where it is registered.
 ///
 /// Of `parts` ranks each has the rows [index * c, ...) of dimension `dim`, where c = ceil(size / parts), in a slot of c
-/// rows of a flat tensor that is sent: what the last ranks lack is zeros. Where tensor parallelism has given this rank a
-/// part of each of several layers in one (StridedShard), each of these parts is cut so, and has its rows in each slot.
+/// rows of a flat tensor that is sent: what the last ranks lack is zeros. Where tensor parallelism has given this rank
+/// a part of each of several layers in one (StridedShard), each of these parts is cut so, and has its rows in each
+/// slot.
 class Param {
  public:
   /// Takes this rank's shard out of `whole`; modules are not touched. Throws, naming the parameter, where it cannot be
@@ -113,7 +114,7 @@ class Param {
   // with one more dimension before that one where several layers are cut.
   int64_t dim_ = 0;
   std::vector<int64_t> sizes_;
-  tensor::SpecPtr parallel_;    // of the whole, where it is tensor-parallel
+  tensor::SpecPtr parallel_;  // of the whole, where it is tensor-parallel
   c10::Device compute_device_;
   at::Tensor sharded_, whole_, memory_;  // the whole's plain tensor
   at::Tensor kept_, partial_;

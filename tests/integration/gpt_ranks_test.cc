@@ -80,8 +80,8 @@ class GptRanks : public ::testing::Test {
     return outcomes;
   }
 
-  // What ranks have saved after 30 steps is gone on with by one process, and then by ranks again, as one process goes on
-  // with what it has saved itself in `as`.
+  // What ranks have saved after 30 steps is gone on with by one process, and then by ranks again, as one process goes
+  // on with what it has saved itself in `as`.
   void expect_to_go_on_as(const std::string& as, const std::vector<std::string>& more, int size,
                           const std::vector<std::string>& of_ranks) {
     const std::string mine = out_;
