@@ -148,13 +148,17 @@ TEST(FullyShardGpt, TrainsAsOneProcessBitForBitWithDropout) {
 // Runs `body` on four ranks, in two rows of two.
 void run_two_by_two(const std::string& columns, const std::function<void(const tensor::DeviceMesh&)>& body) {
   const std::string folder = c10::testing::fresh_folder();
-  const auto ended = c10d::testing::run_processes(4, [&](int rank) {
-    torch::set_num_threads(1);
-    const auto store = c10::make_intrusive<c10d::FileStore>(folder + "/store", 4);
-    init_process_group("gloo", {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
-    body(init_device_mesh(torch::kCPU, {2, 2}, {"dp", columns}));
-    destroy_process_group();
-  });
+  const auto ended = c10d::testing::run_processes(
+      4,
+      [&](int rank) {
+        torch::set_num_threads(1);
+        const auto store = c10::make_intrusive<c10d::FileStore>(folder + "/store", 4);
+        init_process_group("gloo",
+                           {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
+        body(init_device_mesh(torch::kCPU, {2, 2}, {"dp", columns}));
+        destroy_process_group();
+      },
+      std::chrono::seconds(60));
   for (size_t rank = 0; rank < ended.size(); ++rank) {
     EXPECT_EQ(ended[rank].exit_code, 0) << "rank " << rank << ": " << ended[rank].error;
   }
