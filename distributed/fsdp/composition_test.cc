@@ -16,8 +16,12 @@
 #include "distributed/fsdp/fully_shard.h"
 #include "distributed/fsdp/twins.h"
 #include "distributed/process_group/fake/fake_process_group.h"
+#include "distributed/process_group/init.h"
+#include "distributed/store/hash_store.h"
 #include "distributed/tensor/dtensor.h"
+#include "distributed/tensor/init_device_mesh.h"
 #include "distributed/tensor/run_mesh.h"
+#include "distributed/testing/run_ranks.h"
 #include "nn/layers/layers.h"
 #include "nn/module/parameter_containers.h"
 #include "nn/module/state_dict.h"
@@ -330,6 +334,83 @@ TEST(FullyShard, TensorParallelParameters) {
                theirs.step();
                expect_twins(*net, *twin, 1e-6);
              }
+           },
+           {"dp", "tp"});
+}
+
+// Two layers in one, of each of which a tensor-parallel rank has a part.
+struct FusedImpl : nn::Module {
+  FusedImpl() {
+    up = register_module("up", nn::Linear(4, 16));
+    down = register_module("down", nn::Linear(8, 5));
+  }
+  Tensor forward(const Tensor& x) {
+    const std::vector<Placement> same{Replicate()};
+    const Tensor y = tp ? DTensor(up(DTensor::from_local(x, *tp, same))).redistribute(same).to_local() : up(x);
+    const std::vector<Tensor> parts = y.chunk(2, -1);
+    return down(at::tanh(parts[0]) * parts[1]);
+  }
+  nn::Linear up{nullptr}, down{nullptr};
+  std::optional<DeviceMesh> tp;
+};
+TORCH_MODULE(Fused);
+
+void train_fused(const DeviceMesh& mesh, const ReshardAfterForward& policy) {
+  Fused net, twin;
+  fill(*net, 1);
+  fill(*twin, 1);
+  net->tp = mesh["tp"];
+  for (auto& [name, member] : {std::pair{"weight", &net->up->weight}, std::pair{"bias", &net->up->bias}}) {
+    *member =
+        net->up->replace_parameter(name, tensor::distribute_tensor(member->detach(), *net->tp, {StridedShard(0, 2)}));
+    member->set_requires_grad(true);
+  }
+  fully_shard(net->up, FullyShardOptions(mesh["dp"]).reshard_after_forward(policy));
+  fully_shard(net, {mesh["dp"]});
+  EXPECT_EQ(DTensor(net->up->weight).placements(),
+            (std::vector<Placement>{StridedShard(0, 2 * mesh.size(1)), StridedShard(0, 2)}));
+  expect_twins(*net, *twin, 0);
+  optim::AdamW mine(net->parameters(), optim::AdamWOptions(0.01)),
+      theirs(twin->parameters(), optim::AdamWOptions(0.01));
+  for (int step = 0; step < 3; ++step) {
+    mine.zero_grad();
+    theirs.zero_grad();
+    const Tensor x = numbers({4, 4}, step);
+    const int64_t parts = mesh.size(0);
+    net(x.chunk(parts)[static_cast<size_t>(mesh.get_local_rank("dp"))]).square().mean().backward();
+    for (const Tensor& part : x.chunk(parts)) {
+      (twin(part).square().mean() / static_cast<double>(parts)).backward();
+    }
+    expect_twins(*net, *twin, 1e-6, true);
+    mine.step();
+    theirs.step();
+    expect_twins(*net, *twin, 1e-6);
+  }
+}
+
+TEST(FullyShard, TensorParallelPartsOfFusedLayers) {
+  run_mesh({2, 2}, [](const DeviceMesh& mesh) { train_fused(mesh, {}); }, {"dp", "tp"});
+  // Backward gathers from two ranks each.
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  c10d::testing::run_ranks(4, [&](int rank) {
+    c10d::init_process_group("gloo",
+                             {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
+    train_fused(tensor::init_device_mesh(c10::kCPU, {4, 1}, {"dp", "tp"}), 2);
+    c10d::destroy_process_group();
+  });
+  // Rows that are no multiple of what they are cut into.
+  run_mesh({2, 2},
+           [](const DeviceMesh& mesh) {
+             nn::Linear layer(4, 12);
+             layer->weight = layer->replace_parameter(
+                 "weight", tensor::distribute_tensor(layer->weight.detach(), mesh["tp"], {StridedShard(0, 3)}));
+             fully_shard(layer, FullyShardOptions(mesh["dp"]));
+             EXPECT_EQ(DTensor(layer->weight).to_local().size(0), 3);
+             nn::Linear other(4, 10);
+             other->weight = other->replace_parameter(
+                 "weight", tensor::distribute_tensor(other->weight.detach(), mesh["tp"], {StridedShard(0, 5)}));
+             EXPECT_THAT([&] { fully_shard(other, FullyShardOptions(mesh["dp"])); },
+                         ::testing::ThrowsMessage<c10::NotImplementedError>(HasSubstr("`weight` has 10 elements")));
            },
            {"dp", "tp"});
 }

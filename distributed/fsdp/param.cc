@@ -88,6 +88,7 @@ Param::Param(std::vector<Place> places, std::string name, const Tensor& whole, c
   Placement of_shard = Shard(dim_);
   DeviceMesh mesh = ranks.mesh;
   std::vector<Placement> more;
+  int64_t layers = 1;  // that lie side by side along the dimension, of each of which this rank has a part
   Tensor local = whole.detach();
   if (const tensor::DTensorImpl* impl = tensor::detail::impl_of(whole)) {
     parallel_ = impl->spec();
@@ -95,10 +96,18 @@ Param::Param(std::vector<Place> places, std::string name, const Tensor& whole, c
     mesh = joined(name_, ranks.mesh, parallel_->mesh());
     more = parallel_->placements();
     int64_t factor = 1;
+    size_t cuts = 0;
     for (size_t i = 0; i < more.size(); ++i) {
       TORCH_CHECK_VALUE(!more[i].is_partial(), "fully_shard: the parameter `", name_, "` is ", more[i].str());
-      if (is_cut(more[i]) && more[i].dim() == dim_) factor *= parallel_->mesh().size(static_cast<int64_t>(i));
+      if (!is_cut(more[i]) || more[i].dim() != dim_) continue;
+      ++cuts;
+      factor *= parallel_->mesh().size(static_cast<int64_t>(i));
+      if (more[i].is_strided_shard()) layers = more[i].split_factor();
     }
+    TORCH_CHECK_NOT_IMPLEMENTED(layers == 1 || cuts == 1, "fully_shard: dimension ", dim_,
+                                " of the tensor-parallel parameter `", name_, "` is cut more than once, as ",
+                                torch::distributed::str(more));
+    factor *= layers;
     if (factor > 1) {
       of_shard = StridedShard(dim_, factor);
       TORCH_CHECK_NOT_IMPLEMENTED(whole.size(dim_) % (factor * ranks.parts()) == 0, "fully_shard: dimension ", dim_,
@@ -115,8 +124,13 @@ Param::Param(std::vector<Place> places, std::string name, const Tensor& whole, c
   placements.insert(placements.end(), more.begin(), more.end());
   const auto spec = c10::make_intrusive<Spec>(mesh, std::move(placements), whole.sizes(),
                                               c10::contiguous_strides(whole.sizes()), whole.scalar_type());
-  const tensor::Piece mine = piece_of(rows(), ranks.parts(), ranks.index());
-  Tensor shard = at::clone(at::narrow(local, dim_, mine.offset, mine.size), at::MemoryFormat::Contiguous);
+  if (layers > 1) {
+    sizes_[static_cast<size_t>(dim_)] /= layers;
+    sizes_.insert(sizes_.begin() + dim_, layers);
+    ++dim_;
+  }
+  Tensor shard = at::view(at::clone(piece_in(local, ranks.parts(), ranks.index()), at::MemoryFormat::Contiguous),
+                          spec->local_sizes());
   if (offloads_ && !shard.is_cpu() && !shard.is_meta()) {
     shard = shard.to(c10::kCPU);
     if (std::get<CPUOffloadPolicy>(options.offload_policy()).pin_memory()) shard = shard.pin_memory();
@@ -155,7 +169,7 @@ void Param::allocate() {
     // The gradient has another dtype than the new leaf.
     kept_ = take_gradient(std::nullopt);
     memory_ = at::empty({0}, at::TensorOptions().dtype(gathered_dtype()).device(compute_device_));
-    memory_.unsafeGetTensorImpl()->set_sizes_contiguous(sizes_);
+    memory_.unsafeGetTensorImpl()->set_sizes_contiguous(parallel_ ? parallel_->local_sizes() : sizes_);
     if (parallel_) {
       const auto spec = c10::make_intrusive<Spec>(parallel_->mesh(), parallel_->placements(), parallel_->sizes(),
                                                   parallel_->strides(), gathered_dtype());
@@ -177,6 +191,12 @@ int64_t Param::row_numel() const {
   int64_t numel = 1;
   for (size_t d = 0; d < sizes_.size(); ++d) numel *= static_cast<int64_t>(d) == dim_ ? 1 : sizes_[d];
   return numel;
+}
+
+// The rows of one of `parts` ranks.
+Tensor Param::piece_in(const Tensor& whole, int64_t parts, int64_t index) const {
+  const tensor::Piece piece = piece_of(rows(), parts, index);
+  return at::narrow(at::view(whole, sizes_), dim_, piece.offset, piece.size);
 }
 
 int64_t Param::slot_numel(int64_t parts) const {
@@ -206,8 +226,7 @@ void Param::put_shard(const Tensor& slot) const {
 }
 
 void Param::put_part(const Tensor& slot, int64_t parts, int64_t index) const {
-  const tensor::Piece piece = piece_of(rows(), parts, index);
-  const Tensor part = at::narrow(memory_, dim_, piece.offset, piece.size);
+  const Tensor part = piece_in(memory_, parts, index);
   at::view(at::narrow(slot, 0, 0, part.numel()), part.sizes()).copy_(part);
   Tensor rest = at::narrow(slot, 0, part.numel(), slot.numel() - part.numel());
   if (rest.numel() > 0) rest.zero_();
@@ -224,17 +243,18 @@ void Param::each_part(const Tensor& whole, const Tensor& slots, const Copy& copy
   part[static_cast<size_t>(dim_)] = split[static_cast<size_t>(dim_)] = c;
   part.insert(part.begin(), full);
   split.insert(split.begin() + dim_, full);
-  const Tensor parts = at::view(at::narrow(whole, dim_, 0, full * c), split);
+  const Tensor all = at::view(whole, sizes_);
+  const Tensor parts = at::view(at::narrow(all, dim_, 0, full * c), split);
   copy(at::movedim(parts, dim_, 0), at::view(at::narrow(slots, 0, 0, full), part));
   if (rest == 0) return;
-  const Tensor last = at::narrow(whole, dim_, full * c, rest);
+  const Tensor last = at::narrow(all, dim_, full * c, rest);
   copy(last, at::view(at::narrow(at::select(slots, 0, full), 0, 0, last.numel()), last.sizes()));
 }
 
 void Param::write_back(int64_t parts, int64_t index) const {
-  const tensor::Piece piece = piece_of(rows(), parts, index);
+  const Tensor piece = piece_in(memory_, parts, index);
   Tensor shard = tensor::detail::impl_of(sharded_)->local();
-  shard.copy_(at::narrow(memory_, dim_, piece.offset, piece.size));
+  at::view(shard, piece.sizes()).copy_(piece);
 }
 
 void Param::put_gradient(const Tensor& gradient, const Tensor& slots) const {

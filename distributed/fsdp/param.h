@@ -38,7 +38,9 @@ struct Place {
 /// a leaf whose memory comes and goes. The module has one or the other in all places where it is registered.
 ///
 /// Of `parts` ranks each has the rows [index * c, ...) of dimension `dim`, where c = ceil(size / parts), in a slot of c
-/// rows of a flat tensor that is sent: what the last ranks lack is zeros.
+/// rows of a flat tensor that is sent: what the last ranks lack is zeros. Where tensor parallelism has given this rank
+/// a part of each of several layers in one (StridedShard), each of these parts is cut so, and has its rows in each
+/// slot.
 class Param {
  public:
   /// Takes this rank's shard out of `whole`; modules are not touched. Throws, naming the parameter, where it cannot be
@@ -103,6 +105,7 @@ class Param {
  private:
   int64_t rows() const { return sizes_[static_cast<size_t>(dim_)]; }
   int64_t row_numel() const;
+  at::Tensor piece_in(const at::Tensor& whole, int64_t parts, int64_t index) const;
   at::Tensor shard_in(const at::Tensor& slot) const;
   template <class Copy>
   void each_part(const at::Tensor& whole, const at::Tensor& slots, const Copy& copy) const;
@@ -115,9 +118,11 @@ class Param {
   const bool offloads_;
   bool own_precision_ = false;
   c10::weak_intrusive_ptr<c10::TensorImpl> original_;
+  // The dimension that is cut, and the sizes of the whole on this rank (of its part where it is tensor-parallel), both
+  // with one more dimension before that one where several layers are cut.
   int64_t dim_ = 0;
-  std::vector<int64_t> sizes_;  // of the whole on this rank: of its part where it is tensor-parallel
-  tensor::SpecPtr parallel_;    // of the whole, where it is tensor-parallel
+  std::vector<int64_t> sizes_;
+  tensor::SpecPtr parallel_;  // of the whole, where it is tensor-parallel
   c10::Device compute_device_;
   at::Tensor sharded_, whole_, memory_;  // the whole's plain tensor
   at::Tensor kept_, partial_;

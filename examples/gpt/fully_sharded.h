@@ -2,13 +2,35 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "examples/gpt/trainer.h"
+#include "distributed/tensor/device_mesh.h"
+#include "examples/gpt/process_ranks.h"
 
 namespace gpt {
 
-// The ranks of the default group, with parameters, gradients and optimizer state spread over them: each computes all
-// layers for its part of the batch, and has a block's parameters only while it computes that block.
+// Parameters, gradients and optimizer state spread over the ranks: each computes all layers for its part of the batch,
+// and has a block's parameters only while it computes that block.
+class FullySharded : public ProcessRanks {
+ public:
+  void check(const RunSettings& settings) const override;
+  void take(Gpt& model) override;
+  torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) override;
+  void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm) override;
+  bool is_sharded() const override { return true; }
+  void save(const torch::serialize::Checkpoint& checkpoint, const std::string& path) override;
+  void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) override;
+
+ protected:
+  // Over the ranks of a mesh of one dimension.
+  void shard(Gpt& model, const torch::distributed::tensor::DeviceMesh& mesh);
+
+ private:
+  Loss loss_{nullptr};
+};
+
+// The ranks of the default group.
 std::unique_ptr<Ranks> fully_sharded_ranks();
 
 }  // namespace gpt

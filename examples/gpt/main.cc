@@ -41,7 +41,9 @@ ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)")
 ABSL_FLAG(int64_t, ranks, 0, "processes that train together, which a launcher has started (0: as many as it says)");
 ABSL_FLAG(std::string, parallel, "ddp",
           "how they do: ddp, each with the whole model and a part of the batch; fsdp, each with a part of both; tp, each "
-          "with a part of every layer; or pp, each with some of the layers");
+          "with a part of every layer; pp, each with some of the layers; or 2d, tp by some and fsdp over these");
+ABSL_FLAG(int64_t, tensor_parallel, 2,
+          "with --parallel=2d, ranks that compute each layer together; divides the ranks and --heads");
 ABSL_FLAG(int64_t, checkpoint_every, 200, "steps between checkpoints");
 ABSL_FLAG(int64_t, validate_every, 0, "steps between validations (0: a tenth of --steps)");
 ABSL_FLAG(bool, resume, false, "go on from the checkpoint in --out");
@@ -100,6 +102,7 @@ void check_flags() {
   check_range("checkpoint_every", static_cast<double>(absl::GetFlag(FLAGS_checkpoint_every)), 1, 1e12);
   check_range("validate_every", static_cast<double>(absl::GetFlag(FLAGS_validate_every)), 0, 1e12);
   check_range("ranks", static_cast<double>(absl::GetFlag(FLAGS_ranks)), 0, 1e6);
+  check_range("tensor_parallel", static_cast<double>(absl::GetFlag(FLAGS_tensor_parallel)), 1, 1e6);
   try {
     gpt::check_parallel(absl::GetFlag(FLAGS_parallel));
   } catch (const c10::ValueError& e) {
@@ -242,7 +245,8 @@ int run(const examples::CommandLine& line) {
   if (absl::GetFlag(FLAGS_threads) > 0) torch::set_num_threads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
   if (sample_only) return sample(files.checkpoint(), line);
 
-  const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks), absl::GetFlag(FLAGS_parallel));
+  const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks), absl::GetFlag(FLAGS_parallel),
+                                                             absl::GetFlag(FLAGS_tensor_parallel));
   const bool is_first = ranks == nullptr || ranks->rank() == 0;
   if (!is_first) return follow(*ranks, files, line, resume);
   examples::RunFolder folder;

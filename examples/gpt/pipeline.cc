@@ -1,6 +1,7 @@
 #include "examples/gpt/pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,8 +69,14 @@ class PipelineRanks final : public ProcessRanks {
     for (int64_t part = 0; part < size(); ++part) {
       Part of_rank(model, part, size());
       parameters_.push_back(of_rank->parameters());
-      if (part == rank()) own_ = of_rank;
+      if (part == rank()) {
+        own_ = of_rank;
+      } else {
+        forget(part);
+      }
     }
+    const pipelining::PipelineStage stage(own_, rank(), size(), torch::kCPU, {group()});
+    validation_ = std::make_unique<pipelining::ScheduleGPipe>(stage, 1);
   }
 
   torch::Tensor forward_backward(const torch::Tensor& tokens, const torch::Tensor& targets) override {
@@ -79,14 +86,40 @@ class PipelineRanks final : public ProcessRanks {
     }
     std::vector<torch::Tensor> losses;
     schedule_->step({tokens}, {.target = targets, .losses = &losses, .return_outputs = false});
-    const int64_t last = size() - 1;
-    torch::Tensor loss = rank() == last ? torch::stack(losses).mean() : torch::empty({}, torch::kFloat);
-    broadcast(loss, last);
-    for (int64_t part = 0; part < size(); ++part) spread_gradients(part);
-    return loss;
+    return of_last_rank([&] { return torch::stack(losses).mean(); });
+  }
+
+  torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) override {
+    if (torch::GradMode::is_enabled()) return {};  // forward_backward() does it
+    const std::vector<torch::Tensor> outputs = validation_->eval({tokens});
+    return of_last_rank([&] { return loss_of(outputs[0], targets); });
+  }
+
+  void clip_gradients(const std::vector<torch::Tensor>&, double max_norm) override {
+    const std::vector<torch::Tensor>& own = parameters_[static_cast<size_t>(rank())];
+    std::vector<torch::Tensor> gradients;
+    for (const torch::Tensor& p : own) gradients.push_back(p.grad());
+    const double norm = torch::nn::utils::get_total_norm(gradients).item<double>();
+    torch::nn::utils::clip_grads_with_norm_(own, max_norm, std::sqrt(sum(norm * norm)));
   }
 
   double mean(double value) override { return value; }
+  bool is_sharded() const override { return true; }
+
+  void save(const torch::serialize::Checkpoint& checkpoint, const std::string& path) override {
+    if (rank() != 0) return send_part(checkpoint);
+    for (int64_t part = 1; part < size(); ++part) receive_part(part, checkpoint);
+    save_checkpoint(checkpoint, path);
+    for (int64_t part = 1; part < size(); ++part) forget(part, checkpoint.optimizer);
+  }
+
+  // What is read for parameters without memory is gone at once.
+  void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) override {
+    load_checkpoint(checkpoint, path);
+    for (int64_t part = 0; part < size(); ++part) {
+      if (part != rank()) forget(part, checkpoint.optimizer);
+    }
+  }
 
  private:
   // As many that two for each rank are there, if the batch can be split so.
@@ -102,26 +135,59 @@ class PipelineRanks final : public ProcessRanks {
     group()->broadcast(tensors, {.rootRank = from})->wait();
   }
 
-  // Those of a part's parameters, from its rank to all, as one message.
-  void spread_gradients(int64_t part) {
-    auto& parameters = parameters_[static_cast<size_t>(part)];
-    std::vector<torch::Tensor> flat;
-    for (torch::Tensor& p : parameters)
-      flat.push_back((part == rank() ? p.grad() : torch::empty_like(p)).reshape({-1}));
-    if (flat.empty()) return;
-    const torch::Tensor all = torch::cat(flat);
-    broadcast(all, part);
-    if (part == rank()) return;
-    int64_t at = 0;
-    for (torch::Tensor& p : parameters) {
-      p.mutable_grad() = all.narrow(0, at, p.numel()).view(p.sizes());
-      at += p.numel();
+  template <class Compute>
+  torch::Tensor of_last_rank(const Compute& compute) {
+    const int64_t last = size() - 1;
+    torch::Tensor result = rank() == last ? compute() : torch::empty({}, torch::kFloat);
+    broadcast(result, last);
+    return result;
+  }
+
+  // A part's parameters stay without memory, and without what an optimizer remembers of them.
+  void forget(int64_t part, torch::optim::Optimizer* optimizer = nullptr) {
+    for (torch::Tensor& p : parameters_[static_cast<size_t>(part)]) {
+      p.set_data(torch::empty_like(p, p.options().device(torch::kMeta)));
+      if (optimizer != nullptr) optimizer->state().erase(p.unsafeGetTensorImpl());
     }
+  }
+
+  // This rank's parameters and moments to rank 0, one message for each parameter.
+  void send_part(const torch::serialize::Checkpoint& checkpoint) {
+    for (const torch::Tensor& p : parameters_[static_cast<size_t>(rank())]) {
+      std::vector<torch::Tensor> values{p.detach()};
+      if (checkpoint.step > 0) {
+        const auto& state = moments(*checkpoint.optimizer, p);
+        values.insert(values.end(), {state.exp_avg(), state.exp_avg_sq()});
+      }
+      std::vector<torch::Tensor> message{torch::stack(values)};
+      group()->send(message, 0, 0)->wait();
+    }
+  }
+
+  void receive_part(int64_t part, const torch::serialize::Checkpoint& checkpoint) {
+    for (torch::Tensor& p : parameters_[static_cast<size_t>(part)]) {
+      std::vector<int64_t> sizes = p.sizes().vec();
+      sizes.insert(sizes.begin(), checkpoint.step > 0 ? 3 : 1);
+      std::vector<torch::Tensor> message{torch::empty(sizes)};
+      group()->recv(message, static_cast<int>(part), 0)->wait();
+      p.set_data(message[0][0]);
+      if (checkpoint.step == 0) continue;
+      auto state = std::make_unique<torch::optim::AdamWParamState>();
+      state->step(checkpoint.step);  // every step of a run is one of every parameter
+      state->exp_avg(message[0][1]);
+      state->exp_avg_sq(message[0][2]);
+      checkpoint.optimizer->state()[p.unsafeGetTensorImpl()] = std::move(state);
+    }
+  }
+
+  static const torch::optim::AdamWParamState& moments(torch::optim::Optimizer& optimizer, const torch::Tensor& p) {
+    return static_cast<const torch::optim::AdamWParamState&>(*optimizer.state().at(p.unsafeGetTensorImpl()));
   }
 
   std::vector<std::vector<torch::Tensor>> parameters_;  // by rank
   Part own_{nullptr};
   std::unique_ptr<pipelining::Schedule1F1B> schedule_;
+  std::unique_ptr<pipelining::ScheduleGPipe> validation_;  // of a batch as one piece
 };
 
 }  // namespace

@@ -7,9 +7,8 @@
 
 namespace gpt {
 
-// The ranks of the default group as a pipeline: each computes a part of the layers, for the whole batch, by 1F1B. Every
-// rank keeps the whole model and its optimizer state, for validation and checkpoints: gradients go from the rank that
-// computes them to all.
+// The ranks of the default group as a pipeline: each computes a part of the layers, for the whole batch, by 1F1B, and
+// has parameters, gradients and optimizer state of that part only. Rank 0 has the whole while it saves a checkpoint.
 std::unique_ptr<Ranks> pipeline_ranks();
 
 }  // namespace gpt

@@ -41,14 +41,14 @@ class ProcessRanks : public Ranks {
 
  protected:
   const c10::intrusive_ptr<c10d::ProcessGroup>& group() const { return group_; }
-
- private:
+  // Over all ranks.
   double sum(double value) {
     std::vector<torch::Tensor> all{torch::full({1}, value, torch::kDouble)};
     group_->allreduce(all)->wait();
     return all[0].item<double>();
   }
 
+ private:
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
 };
 

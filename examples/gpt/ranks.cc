@@ -10,6 +10,7 @@
 #include "examples/gpt/pipeline.h"
 #include "examples/gpt/process_ranks.h"
 #include "examples/gpt/tensor_parallel.h"
+#include "examples/gpt/two_dimensional.h"
 
 namespace gpt {
 namespace {
@@ -29,13 +30,14 @@ class DataParallel final : public ProcessRanks {
 
 struct Kind {
   const char* name;
-  std::unique_ptr<Ranks> (*make)();
+  std::unique_ptr<Ranks> (*make)(int64_t tensor);
 };
 constexpr Kind kKinds[] = {
-    {"ddp", []() -> std::unique_ptr<Ranks> { return std::make_unique<DataParallel>(); }},
-    {"fsdp", fully_sharded_ranks},
-    {"tp", tensor_parallel_ranks},
-    {"pp", pipeline_ranks},
+    {"ddp", [](int64_t) -> std::unique_ptr<Ranks> { return std::make_unique<DataParallel>(); }},
+    {"fsdp", [](int64_t) { return fully_sharded_ranks(); }},
+    {"tp", [](int64_t) { return tensor_parallel_ranks(); }},
+    {"pp", [](int64_t) { return pipeline_ranks(); }},
+    {"2d", two_dimensional_ranks},
 };
 
 const Kind& kind_of(const std::string& parallel) {
@@ -53,14 +55,14 @@ void check_parallel(const std::string& parallel) {
   kind_of(parallel);
 }
 
-std::unique_ptr<Ranks> start_ranks(int64_t expected, const std::string& parallel) {
+std::unique_ptr<Ranks> start_ranks(int64_t expected, const std::string& parallel, int64_t tensor) {
   const char* const text = std::getenv("WORLD_SIZE");
   const int64_t there = text == nullptr ? 1 : std::strtoll(text, nullptr, 10);
   TORCH_CHECK(expected == 0 || expected == there, "--ranks=", expected, ", but ", there,
               there == 1 ? " process was" : " processes were", " started: a launcher such as torchrun starts them");
   if (text == nullptr) return nullptr;
   torch::distributed::init_process_group("gloo");
-  return kind_of(parallel).make();
+  return kind_of(parallel).make(tensor);
 }
 
 }  // namespace gpt

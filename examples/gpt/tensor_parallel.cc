@@ -15,17 +15,6 @@ namespace {
 namespace tensor = torch::distributed::tensor;
 namespace parallel = torch::distributed::tensor::parallel;
 
-parallel::ParallelizePlan plan() {
-  // Attention goes over distributed tensors, whose heads are sharded and whose dropout is that of one process.
-  const parallel::LinearStyleOptions distributed{.use_local_output = false};
-  return {{"token_embedding", parallel::RowwiseParallel()},
-          {"blocks.*.qkv", parallel::ColwiseParallel(distributed, /*fused=*/3)},
-          {"blocks.*.attention_out", parallel::RowwiseParallel()},
-          {"blocks.*.expand", parallel::ColwiseParallel()},
-          {"blocks.*.contract", parallel::RowwiseParallel()},
-          {"head", parallel::ColwiseParallel(distributed)}};
-}
-
 // A parameter as this rank's part of one that is whole; its gradient is whole, too.
 class PartOf final : public torch::nn::TensorRule {
  public:
@@ -59,7 +48,7 @@ class TensorParallel final : public ProcessRanks {
       parallel_ = Gpt(model->options());
       generator.set_state(state);
     }
-    parallel::parallelize_module(parallel_, mesh, plan());
+    parallel::parallelize_module(parallel_, mesh, tensor_parallel_plan());
     const auto wholes = model->named_parameters();
     for (const auto& item : parallel_->named_parameters()) {
       const size_t dot = item.key().rfind('.');
@@ -87,6 +76,17 @@ class TensorParallel final : public ProcessRanks {
 };
 
 }  // namespace
+
+parallel::ParallelizePlan tensor_parallel_plan() {
+  // Attention goes over distributed tensors, whose heads are sharded and whose dropout is that of one process.
+  const parallel::LinearStyleOptions distributed{.use_local_output = false};
+  return {{"token_embedding", parallel::RowwiseParallel()},
+          {"blocks.*.qkv", parallel::ColwiseParallel(distributed, /*fused=*/3)},
+          {"blocks.*.attention_out", parallel::RowwiseParallel()},
+          {"blocks.*.expand", parallel::ColwiseParallel()},
+          {"blocks.*.contract", parallel::RowwiseParallel()},
+          {"head", parallel::ColwiseParallel(distributed)}};
+}
 
 std::unique_ptr<Ranks> tensor_parallel_ranks() {
   return std::make_unique<TensorParallel>();

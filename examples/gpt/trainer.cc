@@ -159,6 +159,12 @@ std::string fingerprint(const Text& text) {
   return out;
 }
 
+void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm) {
+  std::vector<torch::Tensor> gradients;
+  for (const torch::Tensor& p : parameters) gradients.push_back(p.grad());
+  torch::nn::utils::clip_grads_with_norm_(parameters, max_norm, torch::nn::utils::get_total_norm(gradients));
+}
+
 Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution& execution, Ranks* ranks)
     : settings_(settings),
       execution_(execution),
@@ -181,7 +187,8 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
   const auto on_device = torch::TensorOptions(torch::kLong).device(execution.device);
   if (ranks != nullptr) ranks->check(settings);
   const int64_t parts = ranks == nullptr ? 1 : ranks->parts_of_batch();
-  TORCH_CHECK_VALUE(settings.batch % parts == 0, "batch=", settings.batch, " is no multiple of the ", parts, " ranks");
+  TORCH_CHECK_VALUE(settings.batch % parts == 0, "batch=", settings.batch, " is no multiple of the ", parts,
+                    " ranks that share it");
   TORCH_CHECK_VALUE(ranks == nullptr || !execution.cuda_graph, "cuda_graph is for one process");
   tokens_ = torch::empty({settings.batch / parts, settings.model.context}, on_device);
   targets_ = torch::empty({settings.batch / parts, settings.model.context}, on_device);
@@ -292,10 +299,11 @@ void Trainer::step_on_batch() {
     step_loss_ = ranks_->forward_backward(tokens_, targets_);
   }
   scaler_.unscale_(optimizer_);
-  const std::vector<torch::Tensor> parameters = model_->parameters();
-  std::vector<torch::Tensor> gradients;
-  for (const torch::Tensor& p : parameters) gradients.push_back(p.grad());
-  torch::nn::utils::clip_grads_with_norm_(parameters, settings_.clip, torch::nn::utils::get_total_norm(gradients));
+  if (ranks_ != nullptr) {
+    ranks_->clip_gradients(model_->parameters(), settings_.clip);
+  } else {
+    clip_gradients(model_->parameters(), settings_.clip);
+  }
   scaler_.step(optimizer_);
   scaler_.update();
 }
@@ -305,7 +313,7 @@ double Trainer::train_step() {
                                        settings_.least_learning_rate);
   for (auto& group : optimizer_.param_groups()) group.options().set_lr(rate);
   const Batch batch = text_.training_batch(settings_.batch);
-  const int64_t rows = tokens_.size(0), from = rows == settings_.batch ? 0 : ranks_->rank() * rows;
+  const int64_t rows = tokens_.size(0), from = ranks_ == nullptr ? 0 : ranks_->part_of_batch() * rows;
   tokens_.copy_(batch.first.narrow(0, from, rows));
   targets_.copy_(batch.second.narrow(0, from, rows));
   if (!execution_.cuda_graph || steps_run_ < kStepsBeforeCapture) {

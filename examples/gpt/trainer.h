@@ -43,6 +43,10 @@ struct Execution {
   bool cuda_graph = false;  // steps are captured after the first few, and replayed
 };
 
+// Scales the parameters' gradients, all of which are there, so that their norm is at most `max_norm`. Does not wait for
+// the device.
+void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm);
+
 // Processes that train one model together, each with its part of the batch.
 class Ranks {
  public:
@@ -53,13 +57,18 @@ class Ranks {
   virtual void take(Gpt& model) = 0;
   // Throws c10::ValueError for settings that cannot be trained with so.
   virtual void check(const RunSettings& /*settings*/) const {}
-  // Into how many parts a batch goes: one for each rank, or 1 where all work on the same.
+  // Into how many parts a batch goes: one for each rank, or 1 where all work on the same; and which is this rank's.
   virtual int64_t parts_of_batch() const { return size(); }
+  virtual int64_t part_of_batch() const { return parts_of_batch() == 1 ? 0 : rank(); }
   // Of this rank's part; backward() then gives the mean gradient of all. Undefined where forward_backward() does both.
   virtual torch::Tensor loss(const torch::Tensor& /*tokens*/, const torch::Tensor& /*targets*/) { return {}; }
   // The loss of the whole batch, with its gradients in grad() on all ranks.
   virtual torch::Tensor forward_backward(const torch::Tensor& /*tokens*/, const torch::Tensor& /*targets*/) {
     return {};
+  }
+  // Scales all gradients so that their norm is at most `max_norm`.
+  virtual void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm) {
+    gpt::clip_gradients(parameters, max_norm);
   }
   virtual double mean(double value) = 0;
   virtual bool any(bool here) = 0;

@@ -32,6 +32,11 @@ std::string free_port() {
   return std::to_string(ntohs(address.sin_port));
 }
 
+std::string validation_of(const std::string& text) {
+  const size_t at = text.rfind("validation loss ");
+  return at == std::string::npos ? "none in: " + text : text.substr(at, std::string("validation loss 1.234").size());
+}
+
 class GptRanks : public ::testing::Test {
  protected:
   GptRanks() : folder_(fresh_folder()) {
@@ -75,13 +80,29 @@ class GptRanks : public ::testing::Test {
     return outcomes;
   }
 
+  // What ranks have saved after 30 steps is gone on with by one process, and then by ranks again, as one process goes
+  // on with what it has saved itself in `as`.
+  void expect_to_go_on_as(const std::string& as, const std::vector<std::string>& more, int size,
+                          const std::vector<std::string>& of_ranks) {
+    const std::string mine = out_;
+    for (const bool by_ranks : {false, true}) {
+      std::vector<std::string> options = {by_ranks ? "--steps=50" : "--steps=40", "--resume"};
+      options.insert(options.end(), more.begin(), more.end());
+      out_ = as;
+      const Outcome one = run(command(options), {folder_});
+      ASSERT_EQ(one.exit_code, 0) << one.err;
+      out_ = mine;
+      std::vector<std::string> parallel = options;
+      parallel.insert(parallel.end(), of_ranks.begin(), of_ranks.end());
+      const Outcome other = by_ranks ? run_ranks(size, parallel)[0] : run(command(options), {folder_});
+      ASSERT_EQ(other.exit_code, 0) << other.err;
+      EXPECT_THAT(other.out, HasSubstr(by_ranks ? "resumed at step 40" : "resumed at step 30"));
+      EXPECT_EQ(validation_of(other.out), validation_of(one.out));
+    }
+  }
+
   std::string folder_, out_ = "run";
 };
-
-std::string validation_of(const std::string& text) {
-  const size_t at = text.rfind("validation loss ");
-  return at == std::string::npos ? "none in: " + text : text.substr(at, std::string("validation loss 1.234").size());
-}
 
 TEST_F(GptRanks, TwoTrainAsOne) {
   out_ = "one";
@@ -148,11 +169,33 @@ TEST_F(GptRanks, APipelineTrainsAsOne) {
   const std::vector<Outcome> ranks = run_ranks(2, {"--steps=30", "--layers=3", "--parallel=pp"});
   for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
   EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
+  expect_to_go_on_as("one", {"--layers=3"}, 2, {"--parallel=pp"});
   out_ = "other";
   for (const std::string& option : {std::string("--dropout=0.1"), std::string("--dtype=bf16")}) {
     for (const Outcome& o : run_ranks(2, {"--parallel=pp", option})) {
       EXPECT_EQ(o.exit_code, 1);
       EXPECT_THAT(o.err, HasSubstr("is not for --parallel=pp"));
+    }
+  }
+}
+
+TEST_F(GptRanks, TwoByTwoTrainAsOne) {
+  out_ = "one";
+  const Outcome one = run(command({"--steps=30"}), {folder_});
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  out_ = "2d";
+  const std::vector<Outcome> ranks = run_ranks(4, {"--steps=30", "--parallel=2d"});
+  for (const Outcome& o : ranks) EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(validation_of(ranks[0].out), validation_of(one.out));
+  expect_to_go_on_as("one", {}, 4, {"--parallel=2d"});
+  out_ = "other";
+  const std::pair<const char*, const char*> cases[] = {
+      {"--tensor_parallel=3", "--tensor_parallel=3 does not divide the 4 ranks"},
+      {"--tensor_parallel=4", "heads=2 is no multiple of --tensor_parallel=4"}};
+  for (const auto& [option, text] : cases) {
+    for (const Outcome& o : run_ranks(4, {"--parallel=2d", option})) {
+      EXPECT_EQ(o.exit_code, 1);
+      EXPECT_THAT(o.err, HasSubstr(text));
     }
   }
 }
@@ -176,7 +219,7 @@ TEST_F(GptRanks, OptionsThatMakeNoSense) {
   EXPECT_EQ(alone.exit_code, 1);
   EXPECT_EQ(alone.err, "gpt: --ranks=2, but 1 process was started: a launcher such as torchrun starts them\n");
   EXPECT_THAT(run(command({"--parallel=other"}), {folder_}).err,
-              HasSubstr("--parallel=other is not ddp or fsdp or tp or pp"));
+              HasSubstr("--parallel=other is not ddp or fsdp or tp or pp or 2d"));
   for (const Outcome& o : run_ranks(3, {})) {
     EXPECT_EQ(o.exit_code, 1);
     EXPECT_THAT(o.err, HasSubstr("batch=4 is no multiple of the 3 ranks"));
