@@ -76,6 +76,12 @@ void PendingTensor::attach_storage() {
   if (!has_storage()) set_storage(tensor_.unsafeGetTensorImpl()->storage());
 }
 
+c10::intrusive_ptr<PendingTensor> PendingTensor::another(Tensor tensor) const {
+  auto other = c10::make_intrusive<PendingTensor>(std::move(tensor), operation_);
+  if (has_storage()) other->attach_storage();
+  return other;
+}
+
 void PendingTensor::handle(const c10::OperatorHandle& op, c10::DispatchKeySet keys, c10::Stack* stack) const {
   const auto call = [&](c10::Stack& arguments, bool waits) {
     bool has_others = false;
@@ -92,7 +98,7 @@ void PendingTensor::handle(const c10::OperatorHandle& op, c10::DispatchKeySet ke
     bool all_views = true;
     at::transform_tensors(views, [&](const Tensor& t) -> Tensor {
       all_views = all_views && t.unsafeGetTensorImpl()->storage() == tensor_.unsafeGetTensorImpl()->storage();
-      return all_views ? Tensor(c10::make_intrusive<PendingTensor>(handle_to(t), operation_)) : t;
+      return all_views ? Tensor(another(handle_to(t))) : t;
     });
     if (all_views) {
       *stack = std::move(views);
@@ -117,7 +123,7 @@ void PendingTensor::handle(const c10::OperatorHandle& op, c10::DispatchKeySet ke
 }
 
 c10::intrusive_ptr<c10::TensorImpl> PendingTensor::shallow_copy() const {
-  auto copy = c10::make_intrusive<PendingTensor>(handle_to(tensor_), operation_);
+  auto copy = another(handle_to(tensor_));
   copy->copy_metadata_from(*this);
   return copy;
 }

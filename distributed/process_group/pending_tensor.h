@@ -34,6 +34,9 @@ class PendingTensor final : public at::WrapperTensorImpl {
   const char* kind() const override { return "result of a collective that wait_tensor() has not been called for"; }
 
  private:
+  // Over the same memory, with its data_ptr() where this one has it.
+  c10::intrusive_ptr<PendingTensor> another(at::Tensor tensor) const;
+
   at::Tensor tensor_;  // no other tensor's handle: its geometry changes with this one's
   c10::intrusive_ptr<Operation> operation_;
 };

@@ -130,6 +130,8 @@ TEST(PendingTensor, NoDataBeforeItIsWaitedFor) {
   expect_contains(message_of([&] { p.tensor.data_ptr<float>(); }), "wait_tensor() has not been called");
   EXPECT_TRUE(at::wrapper_of(wait_tensor(p.tensor)) == nullptr);
   EXPECT_EQ(p.tensor.data_ptr<float>(), p.memory.data_ptr<float>());
+  EXPECT_EQ(p.tensor[1].data_ptr<float>(), p.memory.data_ptr<float>() + 1);
+  EXPECT_EQ(p.tensor.detach().data_ptr<float>(), p.memory.data_ptr<float>());
   const Tensor plain = at::ones({1});
   EXPECT_TRUE(wait_tensor(plain).is_same(plain));
 }
@@ -462,6 +464,26 @@ TEST(FunctionalOperators, TheFirstUseThrowsTheErrorOfTheOperation) {
   });
   expect_contains(errors[0], "ALLREDUCE");
   expect_contains(errors[0], "on rank 0");
+}
+
+TEST(FunctionalOperators, InferenceMode) {
+  with_ranks([](int rank, const ProcessGroupPtr& group) {
+    const c10::InferenceMode inference;
+    Tensor sum = all_reduce(input_of(rank), "sum", group);
+    all_reduce_(sum, "max", group);
+    EXPECT_TRUE(at::allclose(sum[1], (input_of(0) + input_of(1) + input_of(2))[1]));
+  });
+}
+
+// They go to the group's own operations once they are waited for, and are refused before.
+TEST(FunctionalOperators, ResultsAsArgumentsOfTheGroup) {
+  with_ranks([](int rank, const ProcessGroupPtr& group) {
+    Tensors list{all_reduce(input_of(rank), "sum", group)};
+    expect_contains(message_of([&] { group->allreduce(list); }), "wait_tensor() has not been called");
+    wait_tensor(list[0]);
+    group->allreduce(list)->wait();
+    EXPECT_TRUE(at::allclose(list[0], (input_of(0) + input_of(1) + input_of(2)) * kSize));
+  });
 }
 
 TEST(FunctionalOperators, UnusedResultsAndWrongArguments) {
