@@ -1,6 +1,5 @@
 #include "distributed/process_group/pending_tensor.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,11 +13,29 @@ namespace c10d {
 
 using at::Tensor;
 
+namespace {
+
+// A second handle to the same data and versions, in no graph.
+Tensor handle_to(const Tensor& t) {
+  return Tensor(t.unsafeGetTensorImpl()->shallow_copy());
+}
+
+bool gives_views(const c10::OperatorHandle& op) {
+  const auto& returns = op.schema().returns();
+  return op.op().kernels == c10::Kernels::kAny && !returns.empty() && !returns[0].alias().empty() &&
+         !returns[0].is_write();
+}
+
+}  // namespace
+
 // Shared by all tensors over the memory that it writes.
 class PendingTensor::Operation final : public c10::intrusive_ptr_target {
  public:
   Operation(const char* name, c10::intrusive_ptr<Work> work, const Tensor& input)
-      : name_(name), work_(std::move(work)), input_(input), version_(input.defined() ? version_of(input) : 0) {}
+      : name_(name),
+        work_(std::move(work)),
+        input_(input.defined() ? handle_to(input) : input),
+        version_(input.defined() ? version_of(input) : 0) {}
 
   // Every time: what a device computes next must come after it on whichever stream is current.
   void wait() {
@@ -40,21 +57,6 @@ class PendingTensor::Operation final : public c10::intrusive_ptr_target {
   Tensor input_;
   const uint32_t version_;
 };
-
-namespace {
-
-// A second handle to the same data and versions, in no graph.
-Tensor handle_to(const Tensor& t) {
-  return Tensor(t.unsafeGetTensorImpl()->shallow_copy());
-}
-
-bool gives_views(const c10::OperatorHandle& op) {
-  const auto& returns = op.schema().returns();
-  return op.op().kernels == c10::Kernels::kAny && !returns.empty() && !returns[0].alias().empty() &&
-         !returns[0].is_write();
-}
-
-}  // namespace
 
 PendingTensor::PendingTensor(Tensor tensor, c10::intrusive_ptr<Operation> operation)
     : WrapperTensorImpl(tensor), tensor_(std::move(tensor)), operation_(std::move(operation)) {

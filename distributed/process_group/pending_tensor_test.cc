@@ -192,6 +192,7 @@ TEST(PendingTensor, TheInputMustStay) {
   const Tensor early = pending_tensor("all_gather_into_tensor", at::ones({4}), work, input);
   EXPECT_EQ(early.sum().item<float>(), 4);
   const Tensor late = pending_tensor("all_gather_into_tensor", at::ones({4}), work, input);
+  EXPECT_EQ(input.use_count(), 1u);  // its graph is not kept
   input[0].zero_();
   EXPECT_EQ(early.sum().item<float>(), 4);
   expect_contains(message_of([&] { at::sum(late); }),
@@ -208,11 +209,11 @@ TEST(PendingTensor, NothingIsLeftOfOneThatIsDropped) {
   }
   EXPECT_EQ(memory.storage().use_count(), users);
   EXPECT_EQ(work.use_count(), 1u);
-  EXPECT_EQ(input.use_count(), 1u);
+  EXPECT_EQ(input.storage().use_count(), users);
   work->finish();
   const Tensor t = pending_tensor("all_reduce", memory, work, input);
   EXPECT_EQ(t.sum().item<float>(), 2);
-  EXPECT_EQ(input.use_count(), 1u);  // no longer read
+  EXPECT_EQ(input.storage().use_count(), users);  // no longer read
 }
 
 TEST(PendingTensor, SeveralThreadsUseOne) {
@@ -303,6 +304,9 @@ TEST(FunctionalOperators, AreWhatTheGroupDoes) {
         call("_c10d_functional::reduce_scatter_tensor_coalesced", {inputs, "sum", kSize, "g"}).toTensorVector()[1],
         part * 2));
 
+    Tensor leaf = x.clone().requires_grad_();
+    call("_c10d_functional_autograd::reduce_scatter_tensor", {leaf, "sum", kSize, "g"}).toTensor().sum().backward();
+    EXPECT_TRUE(at::equal(leaf.grad(), at::ones_like(x)));
     // Rank r gets r + 1 rows from each.
     std::vector<int64_t> from{1, 2, 3}, to(kSize, rank + 1);
     Tensor rows = at::empty({3 * (rank + 1), 2}, at::kDouble);
