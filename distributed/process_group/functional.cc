@@ -33,8 +33,8 @@ ReduceOp to_reduce_op(const std::string& name) {
 struct Step : c10::intrusive_ptr_target {
   enum Kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, REDUCE };
   static const char* called(Kind kind) {
-    constexpr const char* kNames[] = {"all_reduce",        "all_gather_into_tensor", "reduce_scatter_tensor",
-                                      "all_to_all_single", "broadcast",              "reduce"};
+    constexpr const char* kNames[] = {
+        "all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "broadcast", "reduce"};
     return kNames[kind];
   }
 

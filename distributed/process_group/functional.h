@@ -4,8 +4,8 @@
 //   sum.sum().backward();   // x.grad() is the sum of all ranks' gradients
 //
 // The group is a name of the registry (group_registry.h), or a group itself. Reductions are "sum", "avg", "product",
-// "min", "max", "band", "bor" and "bxor". The same are operators, `_c10d_functional::all_reduce` and so on, for programs
-// that call by name.
+// "min", "max", "band", "bor" and "bxor". The same are operators, `_c10d_functional::all_reduce` and so on, for
+// programs that call by name.
 //
 // A call starts the operation and returns. Its result is pending (pending_tensor.h): the first operator that uses the
 // values waits for them, and throws the operation's error. Two calls in a row thus overlap:

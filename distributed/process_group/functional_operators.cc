@@ -23,7 +23,8 @@ constexpr char kGather[] = "all_gather_into_tensor(Tensor input, int group_size,
 constexpr char kReduceScatter[] =
     "reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor";
 constexpr char kAllToAll[] =
-    "all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str group_name) -> Tensor";
+    "all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str group_name) -> "
+    "Tensor";
 
 TORCH_LIBRARY(_c10d_functional, m) {
   m.def("all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor",

@@ -10,12 +10,12 @@
 
 namespace c10d {
 
-/// A tensor that an operation of a process group is still writing. The first operator that uses its values waits for the
-/// operation, and throws its error; every later one throws it again. Views, detach() and sizes need no values: what they
-/// give is pending, too. It lies below autograd, and one that is dropped unused costs nothing.
+/// A tensor that an operation of a process group is still writing. The first operator that uses its values waits for
+/// the operation, and throws its error; every later one throws it again. Views, detach() and sizes need no values: what
+/// they give is pending, too. It lies below autograd, and one that is dropped unused costs nothing.
 ///
-/// It has no storage of its own until waited_tensor() has been called: data_ptr() throws before. Several threads may use
-/// one at once.
+/// It has no storage of its own until waited_tensor() has been called: data_ptr() throws before. Several threads may
+/// use one at once.
 class PendingTensor final : public at::WrapperTensorImpl {
  public:
   class Operation;
@@ -41,9 +41,9 @@ class PendingTensor final : public at::WrapperTensorImpl {
   c10::intrusive_ptr<Operation> operation_;
 };
 
-/// What `work` writes into `result`, whose geometry is known. `input` is what it reads: to write to that before the result
-/// is used is an error, which the use throws; undefined where the operation has a copy. `name` is the operator's, for
-/// errors.
+/// What `work` writes into `result`, whose geometry is known. `input` is what it reads: to write to that before the
+/// result is used is an error, which the use throws; undefined where the operation has a copy. `name` is the
+/// operator's, for errors.
 at::Tensor pending_tensor(const char* name, const at::Tensor& result, c10::intrusive_ptr<Work> work,
                           const at::Tensor& input = {});
 

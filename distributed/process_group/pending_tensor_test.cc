@@ -85,7 +85,9 @@ TEST(PendingTensor, TheFirstUseWaits) {
       [](const Tensor& t) { return t.sum().item<double>(); },
       [](const Tensor& t) { return t.clone().data_ptr<double>()[0] * 2; },
       [](const Tensor& t) { return t.contiguous().select(0, 1).item<double>() * 2; },
-      [](const Tensor& t) { return at::cat({at::zeros({1}, at::kDouble), t}).sum().item<double>(); },
+      [](const Tensor& t) {
+        return at::cat({at::zeros({1}, at::kDouble), t}).sum().item<double>();
+      },
       [](const Tensor& t) { return at::zeros({2}, at::kDouble).add_(t).sum().item<double>(); },
       [](const Tensor& t) { return at::zeros({2}, at::kDouble).copy_(t).sum().item<double>(); },
       [](const Tensor& t) { return at::_foreach_add({t}, 0)[0].sum().item<double>(); },
@@ -409,7 +411,8 @@ TEST(FunctionalOperators, GradientsOfLeavesAreThere) {
 TEST(FunctionalOperators, TrainsLikeOneProcess) {
   with_ranks([](int rank, const ProcessGroupPtr& group) {
     const Tensor x = input_of(1, 4).t(), wanted = input_of(2, 2);
-    Tensor v = (input_of(0, 4).view({4, 2}).repeat({1, 3}) / 2).requires_grad_(), w = (input_of(3, 6) / 2).requires_grad_();
+    Tensor v = (input_of(0, 4).view({4, 2}).repeat({1, 3}) / 2).requires_grad_(),
+           w = (input_of(3, 6) / 2).requires_grad_();
     Tensor own_v = v.detach().narrow(1, 2 * rank, 2).clone().requires_grad_();
     Tensor own_w = w.detach().narrow(0, 2 * rank, 2).clone().requires_grad_();
     const auto step = [](const Tensors& parameters) {
@@ -451,21 +454,23 @@ TEST(FunctionalOperators, InTorchScript) {
 
 TEST(FunctionalOperators, TheFirstUseThrowsTheErrorOfTheOperation) {
   std::latch started(1);
-  const auto errors = testing::errors_of_ranks(kSize, [&, engines = std::make_shared<decltype(testing::threads_engines(
-                                                              kSize))>(testing::threads_engines(kSize))](int rank) {
-    auto options = c10::make_intrusive<HostBackend::HostOptions>("threads", std::chrono::seconds(20));
-    const auto backend = c10::make_intrusive<HostBackend>(std::move((*engines)[static_cast<size_t>(rank)]), options);
-    const auto group = c10::make_intrusive<ProcessGroup>(rank, kSize);
-    group->setBackend(at::kCPU, ProcessGroup::CUSTOM, backend);
-    if (rank == 0) {
-      const Tensor y = all_reduce(at::ones({2}), "sum", group), unused = all_reduce(at::ones({2}), "sum", group);
-      started.count_down();
-      at::add(y, 1);
-    } else {
-      started.wait();
-      group->abort("no more");
-    }
-  });
+  const auto errors =
+      testing::errors_of_ranks(kSize, [&, engines = std::make_shared<decltype(testing::threads_engines(kSize))>(
+                                              testing::threads_engines(kSize))](int rank) {
+        auto options = c10::make_intrusive<HostBackend::HostOptions>("threads", std::chrono::seconds(20));
+        const auto backend =
+            c10::make_intrusive<HostBackend>(std::move((*engines)[static_cast<size_t>(rank)]), options);
+        const auto group = c10::make_intrusive<ProcessGroup>(rank, kSize);
+        group->setBackend(at::kCPU, ProcessGroup::CUSTOM, backend);
+        if (rank == 0) {
+          const Tensor y = all_reduce(at::ones({2}), "sum", group), unused = all_reduce(at::ones({2}), "sum", group);
+          started.count_down();
+          at::add(y, 1);
+        } else {
+          started.wait();
+          group->abort("no more");
+        }
+      });
   expect_contains(errors[0], "ALLREDUCE");
   expect_contains(errors[0], "on rank 0");
 }
