@@ -121,7 +121,7 @@ def kd_op_family(name, kernels = None, aliases = [], brings = [], decomposes_int
     kd_cc_library(
         name = "registration",
         srcs = ["registry.cc"],
-        visibility = ["//jit/operators:__pkg__"],
+        visibility = ["//aten/ops:__pkg__"],
         deps = [":" + name, "//aten/core:boxing", "//c10/dispatch:registry"],
     )
     native.genrule(
@@ -193,7 +193,7 @@ def kd_link_all_operators(name):
     kd_cc_library(
         name = name,
         srcs = [name + ".cc"],
-        visibility = ["//jit:__subpackages__"],
+        visibility = ["//visibility:public"],
         deps = ["//aten/ops/" + family + ":registration" for family in OP_FAMILIES],
     )
 

@@ -175,6 +175,8 @@ void EngineBackend::check_tensor(const char* op, const char* name, const Tensor&
   TORCH_CHECK(t.device().type() == device, op, ": ", name, " must be on ",
               device == c10::DeviceType::CPU ? "the CPU" : c10::str("a ", device, " device"), ", but it is on ",
               t.device());
+  const c10::TensorImpl& impl = *t.unsafeGetTensorImpl();
+  TORCH_CHECK(impl.has_storage(), op, ": ", name, " has no memory of its own: it is a ", impl.kind());
 }
 
 const Tensor& EngineBackend::only(const char* op, const char* name, const std::vector<Tensor>& tensors) const {

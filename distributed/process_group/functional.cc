@@ -10,6 +10,7 @@
 #include "autograd/function/custom_function.h"
 #include "c10/util/exception.h"
 #include "distributed/process_group/group_registry.h"
+#include "distributed/process_group/pending_tensor.h"
 
 namespace c10d {
 namespace {
@@ -28,16 +29,21 @@ ReduceOp to_reduce_op(const std::string& name) {
   TORCH_CHECK_VALUE(false, "Unrecognized reduce_op: ", name);
 }
 
-// A linear (or other) function of all ranks' tensors.
+// A linear (or other) function of all ranks' tensors. Its results are pending.
 struct Step : c10::intrusive_ptr_target {
   enum Kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, REDUCE };
+  static const char* called(Kind kind) {
+    constexpr const char* kNames[] = {
+        "all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "broadcast", "reduce"};
+    return kNames[kind];
+  }
 
   Kind kind = ALL_REDUCE;
   c10::intrusive_ptr<ProcessGroup> group;
   ReduceOp op = ReduceOp::SUM;
   int64_t root = 0;
   std::vector<int64_t> out_rows, in_rows;
-  double factor = 1;  // of the result
+  double factor = 1;  // of the input
 
   Tensor run(const Tensor& input) const;
   c10::intrusive_ptr<Step> adjoint() const;
@@ -51,46 +57,49 @@ std::vector<int64_t> with_rows(const Tensor& t, int64_t rows) {
 }
 
 Tensor Step::run(const Tensor& input) const {
-  Tensor in = input, out;
+  const Tensor plain = waited_tensor(input);
+  Tensor in = factor != 1 ? at::mul(plain, factor) : plain;
+  const auto copied = [&] { return factor != 1 ? in : at::clone(in, c10::MemoryFormat::Contiguous); };
+  const auto of_rows = [&](int64_t rows) { return at::empty(with_rows(in, rows), in.options()); };
+  Tensor out;
+  Tensor read;  // what the operation reads, where it has no copy
+  c10::intrusive_ptr<Work> work;
   switch (kind) {
     case ALL_REDUCE: {
-      out = at::clone(input, c10::MemoryFormat::Contiguous);
-      Tensors list{out};
-      group->allreduce(list, {.reduceOp = op})->wait();
+      Tensors list{out = copied()};
+      work = group->allreduce(list, {.reduceOp = op});
       break;
     }
     case ALL_GATHER:
-      out = at::empty(with_rows(input, input.size(0) * group->getSize()), input.options());
-      group->all_gather_single(out, in)->wait();
+      out = of_rows(in.size(0) * group->getSize());
+      work = group->all_gather_single(out, read = in);
       break;
     case REDUCE_SCATTER:
-      out = at::empty(with_rows(input, input.size(0) / group->getSize()), input.options());
-      group->reduce_scatter_single(out, in, {.reduceOp = op})->wait();
+      out = of_rows(in.size(0) / group->getSize());
+      work = group->reduce_scatter_single(out, read = in, {.reduceOp = op});
       break;
     case ALL_TO_ALL: {
       int64_t rows = 0;
       for (const int64_t n : out_rows) rows += n;
-      out = at::empty(with_rows(input, out_rows.empty() ? input.size(0) : rows), input.options());
+      out = of_rows(out_rows.empty() ? in.size(0) : rows);
       std::vector<int64_t> to = out_rows, from = in_rows;
-      group->all_to_all_single(out, in, to, from)->wait();
+      work = group->all_to_all_single(out, read = in, to, from);
       break;
     }
     case BROADCAST: {
-      out = at::clone(input, c10::MemoryFormat::Contiguous);
-      Tensors list{out};
-      group->broadcast(list, {.rootRank = root})->wait();
+      Tensors list{out = copied()};
+      work = group->broadcast(list, {.rootRank = root});
       break;
     }
     case REDUCE: {
-      out = at::clone(input, c10::MemoryFormat::Contiguous);
-      Tensors list{out};
-      group->reduce(list, {.reduceOp = op, .rootRank = root})->wait();
-      if (group->getRank() != root) out.zero_();
+      // Other ranks' results are zeros, whatever the operation leaves there.
+      Tensors list{copied()};
+      work = group->reduce(list, {.reduceOp = op, .rootRank = root});
+      out = group->getRank() == root ? list[0] : at::zeros(in.sizes(), in.options());
       break;
     }
   }
-  if (factor != 1) out.mul_(factor);
-  return out;
+  return pending_tensor(called(kind), out, std::move(work), read);
 }
 
 StepPtr Step::adjoint() const {
@@ -124,13 +133,29 @@ StepPtr Step::adjoint() const {
 struct Collective : torch::autograd::Function<Collective> {
   static Tensor forward(AutogradContext* ctx, const Tensor& input, const StepPtr& step) {
     ctx->saved_data["step"] = c10::IValue::make_capsule(step);
+    ctx->saved_data["of_leaf"] = input.is_leaf();
     return step->run(input);
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto capsule = ctx->saved_data["step"].toCapsule();
-    return {apply(grads[0], static_cast<const Step*>(capsule.get())->adjoint()), Tensor()};
+    const Tensor grad = apply(grads[0], static_cast<const Step*>(capsule.get())->adjoint());
+    // grad() of a leaf is there when backward() returns, data_ptr() and all.
+    return {ctx->saved_data["of_leaf"].toBool() ? wait_tensor(grad) : grad, Tensor()};
   }
 };
+
+struct Waiting : torch::autograd::Function<Waiting> {
+  static Tensor forward(AutogradContext*, const Tensor& pending) { return waited_tensor(pending); }
+  static variable_list backward(AutogradContext*, variable_list grads) { return grads; }
+};
+
+// Does an operation that writes to `tensor`, or what is behind it, and waits for it.
+template <class F>
+void run_in_place(const Tensor& tensor, const F& operation) {
+  Tensor plain = waited_tensor(tensor);
+  operation(plain)->wait();
+  plain.unsafeGetTensorImpl()->bump_version();
+}
 
 void check_input(const char* name, const Tensor& input, const c10::intrusive_ptr<ProcessGroup>& group,
                  int64_t group_size) {
@@ -172,8 +197,11 @@ Tensor all_reduce(const Tensor& input, const std::string& reduce_op, const Group
 }
 Tensor& all_reduce_(Tensor& input, const std::string& reduce_op, const GroupOrName& group) {
   check_in_place("all_reduce_", input);
-  Tensors list{input};
-  group.get()->allreduce(list, {.reduceOp = to_reduce_op(reduce_op)})->wait();
+  const ReduceOp op = to_reduce_op(reduce_op);
+  run_in_place(input, [&](Tensor& plain) {
+    Tensors list{plain};
+    return group.get()->allreduce(list, {.reduceOp = op});
+  });
   return input;
 }
 Tensors all_reduce_coalesced(const Tensors& inputs, const std::string& reduce_op, const GroupOrName& group) {
@@ -195,8 +223,8 @@ Tensor& all_gather_into_tensor_out(const Tensor& input, int64_t group_size, cons
   check_input("all_gather_into_tensor_out", input, group.get(), group_size);
   check_in_place("all_gather_into_tensor_out", input);
   check_in_place("all_gather_into_tensor_out", output);
-  Tensor in = input;
-  group.get()->all_gather_single(output, in)->wait();
+  Tensor in = waited_tensor(input);
+  run_in_place(output, [&](Tensor& plain) { return group.get()->all_gather_single(plain, in); });
   return output;
 }
 
@@ -232,13 +260,18 @@ Tensor broadcast(const Tensor& input, int64_t src, const GroupOrName& group) {
 }
 Tensor& broadcast_(Tensor& input, int64_t src, const GroupOrName& group) {
   check_in_place("broadcast_", input);
-  Tensors list{input};
-  group.get()->broadcast(list, {.rootRank = src})->wait();
+  run_in_place(input, [&](Tensor& plain) {
+    Tensors list{plain};
+    return group.get()->broadcast(list, {.rootRank = src});
+  });
   return input;
 }
 
 Tensor wait_tensor(const Tensor& tensor) {
-  return tensor;
+  if (at::wrapper_of<PendingTensor>(tensor) == nullptr) return tensor;
+  const Tensor plain = Waiting::apply(tensor);
+  static_cast<PendingTensor&>(*tensor.unsafeGetTensorImpl()).attach_storage();
+  return plain;
 }
 
 }  // namespace c10d

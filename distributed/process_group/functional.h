@@ -4,8 +4,21 @@
 //   sum.sum().backward();   // x.grad() is the sum of all ranks' gradients
 //
 // The group is a name of the registry (group_registry.h), or a group itself. Reductions are "sum", "avg", "product",
-// "min", "max", "band", "bor" and "bxor". Results are there when a call returns. Gradients are collectives, too: every
-// rank that took part in the forward pass must run the backward pass, in the same order.
+// "min", "max", "band", "bor" and "bxor". The same are operators, `_c10d_functional::all_reduce` and so on, for
+// programs that call by name.
+//
+// A call starts the operation and returns. Its result is pending (pending_tensor.h): the first operator that uses the
+// values waits for them, and throws the operation's error. Two calls in a row thus overlap:
+//
+//   at::Tensor a = c10d::all_reduce(x, "sum", group), b = c10d::all_gather_into_tensor(y, size, group);
+//   a + 1;                                  // waits for a
+//   c10d::wait_tensor(b).data_ptr();        // a pending tensor itself has no data_ptr() before
+//
+// Views and detach() do not wait. To write to the input before the result was used throws c10::Error at that use, where
+// the operation reads it (those that all_reduce and broadcast take may be written to). The forms with _ and _out wait.
+//
+// Gradients are collectives, too: every rank that took part in the forward pass must run the backward pass, in the same
+// order. Those that go on in the graph are pending, grad() of a leaf is not.
 //
 //   all_reduce(sum)       <-> all_reduce(sum)           all_reduce(avg) <-> all_reduce(avg)
 //   all_gather            <-> reduce_scatter(sum)
@@ -71,7 +84,8 @@ at::Tensor all_to_all_single(const at::Tensor& input, c10::IntArrayRef output_sp
 at::Tensor broadcast(const at::Tensor& input, int64_t src, const GroupOrName& group);
 at::Tensor& broadcast_(at::Tensor& input, int64_t src, const GroupOrName& group);
 
-/// `tensor`, once it is there, which it is.
+/// A plain tensor that shares memory with `tensor`, once its values are there. Differentiable. `tensor` may be used as
+/// before; its data_ptr() is there, too. One that is not pending is returned as it is.
 at::Tensor wait_tensor(const at::Tensor& tensor);
 
 }  // namespace c10d

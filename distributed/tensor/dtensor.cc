@@ -11,6 +11,7 @@
 #include "c10/core/grad_mode.h"
 #include "c10/core/memory_format.h"
 #include "c10/util/exception.h"
+#include "distributed/process_group/pending_tensor.h"
 #include "distributed/tensor/redistribute.h"
 
 namespace torch::distributed::tensor {
@@ -46,7 +47,7 @@ struct FromLocal final : torch::autograd::Function<FromLocal> {
   static Tensor forward(AutogradContext* context, const Tensor& local, const SpecPtr& spec) {
     context->saved_data["spec"] = c10::IValue::make_capsule(spec);
     context->set_materialize_grads(false);
-    return detail::wrap(local.detach(), spec);
+    return detail::wrap(c10d::waited_tensor(local).detach(), spec);
   }
   static variable_list backward(AutogradContext* context, variable_list grads);
 };

@@ -7,6 +7,7 @@
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
+#include "distributed/process_group/functional.h"
 #include "distributed/tensor/redistribute.h"
 #include "distributed/tensor/run_mesh.h"
 #include "distributed/tensor/sharding.h"
@@ -66,6 +67,9 @@ TEST(DTensor, FromLocalAndBack) {
     EXPECT_EQ(sum.full_tensor()[0].item<float>(), 2);
     at::sum(DTensor(at::mul(sum, 3)).full_tensor()).backward();
     EXPECT_EQ(share.grad()[0].item<float>(), 3);
+    // Of what a collective has yet to write.
+    const Tensor pending = c10d::all_gather_into_tensor(part.detach(), 2, mesh.get_group());
+    EXPECT_TRUE(at::equal(DTensor::from_local(pending, mesh, {Shard(1)}).full_tensor().narrow(1, 3, 3), pending));
     FromLocalOptions uneven;
     uneven.shape = {{5, 3}};
     uneven.run_check = true;

@@ -244,6 +244,8 @@ void Pickler::write_tensor(const at::Tensor& tensor) {
     out_ += "tR";
     return;
   }
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  TORCH_CHECK_TYPE(impl.has_storage(), "pickle: a tensor without a storage (a ", impl.kind(), ") cannot be saved");
   const bool v3 = storage_class_of(dtype).empty();
   write_global("torch._utils", quantized ? "_rebuild_qtensor" : v3 ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
   out_ += '(';
