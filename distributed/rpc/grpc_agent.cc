@@ -111,9 +111,10 @@ grpc_byte_buffer* to_buffer(std::vector<Piece> pieces) {
   for (Piece& piece : pieces) {
     if (piece.size() == 0) continue;
     auto* const sent = new SentPiece{.piece = std::move(piece)};
-    const Piece& kept = sent->piece;
-    sent->is_whole.store(true, std::memory_order_release);
-    slices.push_back(grpc_slice_new_with_user_data(const_cast<void*>(kept.data()), kept.size(), drop_piece, sent));
+    void* const data = const_cast<void*>(sent->piece.data());
+    const size_t size = sent->piece.size();
+    sent->is_whole.store(true, std::memory_order_release);  // from here on it is gRPC's
+    slices.push_back(grpc_slice_new_with_user_data(data, size, drop_piece, sent));
   }
   grpc_byte_buffer* const buffer = grpc_raw_byte_buffer_create(slices.data(), slices.size());
   for (const grpc_slice& slice : slices) grpc_slice_unref(slice);
