@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -369,6 +371,39 @@ TEST(Async, TheStateMayChangeAtOnce) {
       EXPECT_EQ(state.at("list").toListRef()[1].toInt(), i);
     }
   });
+}
+
+TEST(Async, AFutureMayLoadAndSaveInItsCallback) {
+  struct Writer final : FileSystemWriter {
+    using FileSystemWriter::FileSystemWriter;
+    std::vector<WriteResult> write_data(const SavePlan& plan, SavePlanner& planner) override {
+      may_write.get_future().wait();
+      return FileSystemWriter::write_data(plan, planner);
+    }
+    std::promise<void> may_write;
+  };
+  const std::string folder = new_folder(), next = new_folder();
+  const auto writer = std::make_shared<Writer>(folder);
+  AsyncSaveOptions options;
+  options.storage_writer = writer;
+  StateDict state{{"a", at::zeros({2})}};
+  std::promise<c10::intrusive_ptr<c10::ivalue::Future>> second;
+  async_save({{"a", counted({2})}}, options)->addCallback([&](c10::ivalue::Future&) {
+    try {
+      load(state, {.checkpoint_id = folder});
+      AsyncSaveOptions of_next;
+      of_next.checkpoint_id = next;
+      second.set_value(async_save(state, of_next));
+    } catch (...) {
+      second.set_exception(std::current_exception());
+    }
+  });
+  writer->may_write.set_value();
+  second.get_future().get()->waitAndThrow();
+  EXPECT_TRUE(at::equal(state.at("a").toTensor(), counted({2})));
+  StateDict again{{"a", at::zeros({2})}};
+  load(again, {.checkpoint_id = next});
+  EXPECT_TRUE(at::equal(again.at("a").toTensor(), counted({2})));
 }
 
 TEST(Async, ErrorsAreInTheFuture) {

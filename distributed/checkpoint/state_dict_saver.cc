@@ -162,17 +162,12 @@ class Saving {
 // The asynchronous save of a rank.
 class Background {
  public:
-  ~Background() {
-    // The rank may end on the thread of the save, which is done then but for this.
-    if (thread_.joinable() && thread_.get_id() == std::this_thread::get_id()) {
-      thread_.detach();
-    } else {
-      wait();
-    }
-  }
+  ~Background() { wait(); }
 
+  // On the save's own thread, in what its future calls, the save is done.
   void wait() {
-    if (thread_.joinable()) thread_.join();
+    if (!thread_.joinable()) return;
+    thread_.get_id() == std::this_thread::get_id() ? thread_.detach() : thread_.join();
   }
 
   FuturePtr start(std::function<void()> work) {

@@ -120,6 +120,8 @@ std::string describe(const Fingerprint& f) {
   return text;
 }
 
+thread_local bool EngineBackend::is_gone_ = false;
+
 EngineBackend::Operation::Operation(int rank, const Fingerprint& fingerprint, std::chrono::milliseconds timeout,
                                     std::vector<Tensor> outputs, Body body, uint64_t record)
     : Work(rank, fingerprint.operation), fingerprint(fingerprint), body(std::move(body)), record(record) {

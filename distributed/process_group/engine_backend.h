@@ -158,6 +158,9 @@ class EngineBackend : public Backend {
   /// Who has called an operation, as the ranks have answered: "; called by rank 0; not called by rank 1, ...".
   std::string who_called(std::optional<uint64_t> sequence, const std::vector<std::string>& answers) const;
 
+  /// Of a thread of a backend's own: that what it ran has dropped the last reference to the backend, which is no more.
+  static thread_local bool is_gone_;
+
   const std::unique_ptr<Engine> engine_;
   const c10::intrusive_ptr<EngineOptions> options_;
   const std::unique_ptr<Notice> notice_;

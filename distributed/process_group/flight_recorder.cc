@@ -291,8 +291,12 @@ std::string FlightRecorder::dump(bool include_collectives, bool only_active) con
 std::string FlightRecorder::dump_to_file(bool is_error) noexcept {
   try {
     if (is_error && !has_file_of_errors_) return "";
-    const std::string path = c10::str(prefix_, rank_);
-    const std::lock_guard<std::mutex> lock(file_mutex_);
+    const std::lock_guard<std::mutex> writing(file_mutex_);
+    std::string path;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      path = c10::str(prefix_, rank_);
+    }
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << dump();
     file.close();

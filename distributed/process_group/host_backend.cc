@@ -27,18 +27,39 @@ HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<Host
 }
 
 HostBackend::~HostBackend() {
-  join_threads();
+  end_threads();
+  for (std::thread& own : threads_) {
+    own.detach();
+    is_gone_ = true;
+  }
 }
 
-void HostBackend::join_threads() {
-  std::vector<std::thread> threads;
+thread_local const HostBackend::Line* HostBackend::own_line_ = nullptr;
+
+// All but the thread that calls, where it is one of them: that does what is left first, since the others, or other
+// ranks, may wait for it.
+void HostBackend::end_threads() {
+  std::vector<std::thread> others;
+  bool is_own = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
-    threads.swap(threads_);
+    for (std::thread& thread : threads_) {
+      if (thread.get_id() != std::this_thread::get_id()) others.push_back(std::move(thread));
+    }
+    std::erase_if(threads_, [](const std::thread& thread) { return !thread.joinable(); });
+    is_own = !threads_.empty();
   }
   changed_.notify_all();
-  for (std::thread& thread : threads) thread.join();
+  if (is_own) {
+    if (own_line_ != nullptr) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      serve_line(lock, *own_line_);
+    }
+    serve();
+    serve_lines();
+  }
+  for (std::thread& thread : others) thread.join();
 }
 
 void HostBackend::enqueue(const OperationPtr& operation) {
@@ -55,15 +76,17 @@ void HostBackend::serve() {
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    const OperationPtr operation = std::move(queue_.front());
+    OperationPtr operation = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    run(operation);
+    run(std::move(operation));
+    if (is_gone_) return;
     lock.lock();
   }
 }
 
-void HostBackend::run(const OperationPtr& operation) {
+// Last of all comes what the operation's future calls, which may destroy the backend.
+void HostBackend::run(OperationPtr operation) {
   const auto begin = Clock::now();
   const auto ms = [&] { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); };
   operation->begin = begin;
@@ -110,9 +133,9 @@ void HostBackend::compare_calls(const Engine::Call& call, const Fingerprint& min
 
 void HostBackend::queue_on_line(const OperationPtr& operation) {
   const Line line(operation->retrieveOpType(), operation->peer, operation->tag);
-  std::deque<OperationPtr>& waiting = lines_[line];
-  waiting.push_back(operation);
-  if (waiting.size() > 1) return;
+  const auto [waiting, is_new] = lines_.try_emplace(line);
+  waiting->second.push_back(operation);
+  if (!is_new) return;
   ready_lines_.push_back(line);
   // A message waits for another rank: no other may wait for it.
   if (idle_line_threads_ < ready_lines_.size()) threads_.emplace_back([this] { serve_lines(); });
@@ -127,15 +150,23 @@ void HostBackend::serve_lines() {
     if (ready_lines_.empty()) return;
     const Line line = ready_lines_.front();
     ready_lines_.pop_front();
-    std::deque<OperationPtr>& waiting = lines_[line];
-    while (!waiting.empty()) {
-      const OperationPtr operation = waiting.front();
-      lock.unlock();
-      run(operation);
-      lock.lock();
-      waiting.pop_front();
-    }
+    const Line* const outer = std::exchange(own_line_, &line);
+    serve_line(lock, line);
+    if (is_gone_) return;
+    own_line_ = outer;
     lines_.erase(line);
+  }
+}
+
+void HostBackend::serve_line(std::unique_lock<std::mutex>& lock, const Line& line) {
+  std::deque<OperationPtr>& waiting = lines_[line];
+  while (!waiting.empty()) {
+    OperationPtr operation = std::move(waiting.front());
+    waiting.pop_front();
+    lock.unlock();
+    run(std::move(operation));
+    if (is_gone_) return;
+    lock.lock();
   }
 }
 
@@ -183,7 +214,7 @@ void HostBackend::monitoredBarrier(const BarrierOptions& opts, bool wait_all_ran
 }
 
 void HostBackend::shutdown() {
-  join_threads();
+  end_threads();
 }
 
 }  // namespace c10d

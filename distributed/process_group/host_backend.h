@@ -27,7 +27,8 @@ class HostBackend : public EngineBackend {
 
   HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options,
               std::unique_ptr<Notice> notice = nullptr);
-  /// Waits for what was started.
+  /// Waits for what was started. The last reference may go in a callback of an operation's future, on a thread of the
+  /// backend's own.
   ~HostBackend() override;
 
   void monitoredBarrier(const BarrierOptions& opts, bool wait_all_ranks = false) override;
@@ -39,12 +40,15 @@ class HostBackend : public EngineBackend {
 
   void enqueue(const OperationPtr& operation) override;
   void carry_on(const OperationPtr& operation) override;
-  void run(const OperationPtr& operation);
+  void run(OperationPtr operation);
   void compare_calls(const Engine::Call& call, const Fingerprint& mine);
   void serve();
   void queue_on_line(const OperationPtr& operation);
   void serve_lines();
-  void join_threads();
+  void serve_line(std::unique_lock<std::mutex>& lock, const Line& line);
+  void end_threads();
+
+  static thread_local const Line* own_line_;  // that this thread serves
 
   const int number_of_threads_;
   const bool compares_calls_;
@@ -52,8 +56,8 @@ class HostBackend : public EngineBackend {
   // Guarded by mutex_.
   std::condition_variable changed_;
   std::deque<OperationPtr> queue_;
-  std::map<Line, std::deque<OperationPtr>> lines_;
-  std::deque<Line> ready_lines_;  // have operations, and none that runs
+  std::map<Line, std::deque<OperationPtr>> lines_;  // those that are ready, or that a thread serves
+  std::deque<Line> ready_lines_;                    // have operations, and none that runs
   size_t idle_line_threads_ = 0;
   std::vector<std::thread> threads_;
 };

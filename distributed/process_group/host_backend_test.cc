@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <future>
 #include <memory>
+#include <thread>
+#include <vector>
 
+#include "aten/ops/creation/ops.h"
 #include "distributed/process_group/conformance.h"
+#include "distributed/testing/run_ranks.h"
 #include "distributed/testing/threads_engine.h"
 
 namespace c10d {
@@ -35,6 +41,66 @@ TEST(HostBackend, Errors) {
 }
 TEST(HostBackend, Arguments) {
   testing::expect_argument_checks(group_of_threads);
+}
+
+// Rank 0 starts three operations, of which the first calls `end` with the only reference, on a thread of the backend;
+// all three must be done.
+void expect_end_in_callback(bool are_messages, int threads,
+                            const std::function<void(c10::intrusive_ptr<HostBackend>&)>& end) {
+  SCOPED_TRACE(threads);
+  auto engines = testing::threads_engines(2);
+  std::promise<void> has_callback;
+  std::future<void> may_start = has_callback.get_future();
+  testing::run_ranks(2, [&](int rank) {
+    auto options = c10::make_intrusive<HostBackend::HostOptions>("threads", std::chrono::seconds(10));
+    options->threads = threads;
+    auto group = c10::make_intrusive<HostBackend>(std::move(engines[static_cast<size_t>(rank)]), options);
+    std::vector<std::vector<at::Tensor>> tensors;
+    std::vector<c10::intrusive_ptr<Work>> works;
+    if (rank == 1) may_start.wait();
+    for (int i = 0; i < 3; ++i) {
+      tensors.push_back({at::full({4}, rank == 0 ? 0.0 : i + 1.0)});
+      works.push_back(!are_messages ? group->allreduce(tensors[static_cast<size_t>(i)])
+                      : rank == 0   ? group->recv(tensors[static_cast<size_t>(i)], 1, 0)
+                                    : group->send(tensors[static_cast<size_t>(i)], 0, 0));
+    }
+    if (rank == 0) {
+      const auto caller = std::this_thread::get_id();
+      std::promise<bool> called;
+      works[0]->getFuture()->addCallback([&, given = std::move(group)](c10::ivalue::Future&) mutable {
+        end(given);
+        called.set_value(std::this_thread::get_id() != caller);
+      });
+      has_callback.set_value();
+      EXPECT_TRUE(called.get_future().get());
+      EXPECT_EQ(options.use_count(), 1u);  // the backend had the other
+    }
+    for (size_t i = 0; i < works.size(); ++i) {
+      EXPECT_TRUE(rank == 1 || works[i]->isCompleted()) << i;
+      works[i]->wait();
+      EXPECT_EQ(tensors[i][0].data_ptr<float>()[3], static_cast<float>(i + 1)) << i;
+    }
+  });
+}
+
+TEST(HostBackend, TheLastReferenceMayGoInACallbackOnItsOwnThread) {
+  for (const int threads : {1, 2}) {
+    for (const bool are_messages : {false, true})
+      expect_end_in_callback(are_messages, threads, [](c10::intrusive_ptr<HostBackend>& group) { group.reset(); });
+  }
+}
+
+TEST(HostBackend, IsShutDownInACallbackOnItsOwnThread) {
+  for (const int threads : {1, 2}) {
+    for (const bool are_messages : {false, true}) {
+      expect_end_in_callback(are_messages, threads, [](c10::intrusive_ptr<HostBackend>& group) {
+        group->shutdown();
+        std::vector<at::Tensor> t{at::zeros({1})};
+        EXPECT_THROW(group->allreduce(t), c10::DistBackendError);
+        group.reset();
+      });
+    }
+  }
 }
 
 }  // namespace

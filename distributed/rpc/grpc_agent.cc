@@ -112,9 +112,10 @@ grpc_byte_buffer* to_buffer(std::vector<Piece> pieces) {
   for (Piece& piece : pieces) {
     if (piece.size() == 0) continue;
     auto* const sent = new SentPiece{.piece = std::move(piece)};
-    const Piece& kept = sent->piece;
-    sent->is_whole.store(true, std::memory_order_release);
-    slices.push_back(grpc_slice_new_with_user_data(const_cast<void*>(kept.data()), kept.size(), drop_piece, sent));
+    void* const data = const_cast<void*>(sent->piece.data());
+    const size_t size = sent->piece.size();
+    sent->is_whole.store(true, std::memory_order_release);  // from here on it is gRPC's
+    slices.push_back(grpc_slice_new_with_user_data(data, size, drop_piece, sent));
   }
   grpc_byte_buffer* const buffer = grpc_raw_byte_buffer_create(slices.data(), slices.size());
   for (const grpc_slice& slice : slices) grpc_slice_unref(slice);
@@ -281,6 +282,7 @@ class ServerCall final : public Event, public std::enable_shared_from_this<Serve
   void run();
   // Answers with an error, unless there is an answer already.
   void give_up() {
+    const std::lock_guard<std::mutex> lock(answering_);
     if (stage_ == Stage::kRunning) finish(nullptr, GRPC_STATUS_CANCELLED, "the worker was shut down");
   }
 
@@ -293,8 +295,8 @@ class ServerCall final : public Event, public std::enable_shared_from_this<Serve
   enum class Stage { kWaiting, kReading, kRunning, kAnswering };
 
   Agent& agent_;
+  std::mutex answering_;  // of what the function gives, and of giving up; before the agent's
   std::atomic<Stage> stage_{Stage::kWaiting};
-  std::atomic<bool> is_answered_{false};
   std::shared_ptr<ServerCall> in_queue_;  // itself, while gRPC has its address
   grpc_call* call_ = nullptr;
   grpc_call_details about_;
@@ -674,11 +676,17 @@ void ServerCall::done(bool ok) {
     case Stage::kAnswering:
       break;
   }
-  const std::lock_guard<std::mutex> lock(agent_.mutex_);
-  agent_.answering_ -= stage_ == Stage::kAnswering;
-  agent_.server_calls_.erase(this);
-  if (message_ && is_counted(message_->type())) --agent_.serving_;
-  agent_.changed_.notify_all();
+  // A future that is never completed may keep this, but nothing of gRPC's.
+  grpc_call* call = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(agent_.mutex_);
+    call = std::exchange(call_, nullptr);
+    agent_.answering_ -= stage_ == Stage::kAnswering;
+    agent_.server_calls_.erase(this);
+    if (message_ && is_counted(message_->type())) --agent_.serving_;
+    agent_.changed_.notify_all();
+  }
+  if (call != nullptr) grpc_call_unref(call);
 }
 
 void ServerCall::receive() {
@@ -737,6 +745,8 @@ void ServerCall::run() {
 }
 
 void ServerCall::answer(JitFuture& result) {
+  const std::lock_guard<std::mutex> lock(answering_);
+  if (stage_ != Stage::kRunning) return;  // given up, and the agent may be gone
   std::vector<Piece> pieces;
   const worker_id_t own = agent_.getWorkerInfo().id_;
   try {
@@ -752,31 +762,28 @@ void ServerCall::answer(JitFuture& result) {
 }
 
 void ServerCall::finish(grpc_byte_buffer* answer, grpc_status_code status, const std::string& details) {
-  const std::shared_ptr<ServerCall> self = shared_from_this();
-  if (call_ != nullptr && !is_answered_.exchange(true)) {
-    grpc_op ops[4] = {};
-    size_t n = 0;
-    ops[n++].op = GRPC_OP_SEND_INITIAL_METADATA;
-    if (answer != nullptr) {
-      ops[n].op = GRPC_OP_SEND_MESSAGE;
-      ops[n++].data.send_message.send_message = answer;
-    }
-    grpc_slice text = grpc_slice_from_copied_buffer(details.data(), details.size());
-    ops[n].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
-    ops[n].data.send_status_from_server.status = status;
-    ops[n++].data.send_status_from_server.status_details = &text;
-    ops[n].op = GRPC_OP_RECV_CLOSE_ON_SERVER;
-    ops[n++].data.recv_close_on_server.cancelled = &cancelled_;
-    {
-      const std::lock_guard<std::mutex> lock(agent_.mutex_);
-      stage_ = Stage::kAnswering;
-      ++agent_.answering_;
-      in_queue_ = self;
-      const grpc_call_error error = grpc_call_start_batch(call_, ops, n, static_cast<Event*>(this), nullptr);
-      TORCH_INTERNAL_ASSERT(error == GRPC_CALL_OK, "gRPC refuses an answer: ", static_cast<int>(error));
-    }
-    grpc_slice_unref(text);
+  grpc_op ops[4] = {};
+  size_t n = 0;
+  ops[n++].op = GRPC_OP_SEND_INITIAL_METADATA;
+  if (answer != nullptr) {
+    ops[n].op = GRPC_OP_SEND_MESSAGE;
+    ops[n++].data.send_message.send_message = answer;
   }
+  grpc_slice text = grpc_slice_from_copied_buffer(details.data(), details.size());
+  ops[n].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
+  ops[n].data.send_status_from_server.status = status;
+  ops[n++].data.send_status_from_server.status_details = &text;
+  ops[n].op = GRPC_OP_RECV_CLOSE_ON_SERVER;
+  ops[n++].data.recv_close_on_server.cancelled = &cancelled_;
+  {
+    const std::lock_guard<std::mutex> lock(agent_.mutex_);
+    stage_ = Stage::kAnswering;
+    ++agent_.answering_;
+    in_queue_ = shared_from_this();
+    const grpc_call_error error = grpc_call_start_batch(call_, ops, n, static_cast<Event*>(this), nullptr);
+    TORCH_INTERNAL_ASSERT(error == GRPC_CALL_OK, "gRPC refuses an answer: ", static_cast<int>(error));
+  }
+  grpc_slice_unref(text);
   if (answer != nullptr) grpc_byte_buffer_destroy(answer);
 }
 

@@ -42,6 +42,13 @@ GloballyUniqueId id_of(const std::vector<int64_t>& numbers, size_t at) {
   return {static_cast<worker_id_t>(numbers[at]), numbers[at + 1]};
 }
 
+// A future may be completed when the handler is gone.
+MessagePtr reply(RRefContext& context, MessageType type, const IValue& value, const Message& request) {
+  MessagePtr message = pack(type, value, context.packer(request.from));
+  context.autograd()->record_send(*message, request.from, request.autograd_context);
+  return message;
+}
+
 }  // namespace
 
 bool in_function() {
@@ -74,12 +81,6 @@ MessagePtr call_message(const std::shared_ptr<RRefContext>& context, MessageType
   return message;
 }
 
-MessagePtr RequestHandler::reply(MessageType type, const IValue& value, const Message& request) const {
-  MessagePtr message = pack(type, value, context_->packer(request.from));
-  context_->autograd()->record_send(*message, request.from, request.autograd_context);
-  return message;
-}
-
 void RequestHandler::run_function(const MessagePtr& request, const Answer& answer) {
   context_->autograd()->record_recv(*request);
   const IValue call = unpack(*request, context_->unpacker());
@@ -107,9 +108,11 @@ void RequestHandler::run_function(const MessagePtr& request, const Answer& answe
     return;
   }
   const IValue result = detail::call_function(name, std::move(arguments));
-  if (!result.isFuture()) return answer(completed(reply(MessageType::SCRIPT_RET, result, *request)));
+  if (!result.isFuture()) return answer(completed(reply(*context_, MessageType::SCRIPT_RET, result, *request)));
   answer(result.toFuture()->then(
-      [this, request](JitFuture& done) { return to_value(reply(MessageType::SCRIPT_RET, done.value(), *request)); },
+      [context = context_, request](JitFuture& done) {
+        return to_value(reply(*context, MessageType::SCRIPT_RET, done.value(), *request));
+      },
       c10::AnyType::get()));
 }
 
@@ -122,8 +125,8 @@ void RequestHandler::operator()(const MessagePtr& request, const Answer& answer)
       context_->autograd()->record_recv(*request);
       const FuturePtr value = context_->owner_of(id_of(numbers_of(*request, 2), 0))->future();
       return answer(value->then(
-          [this, request](JitFuture& done) {
-            return to_value(reply(MessageType::SCRIPT_RREF_FETCH_RET, done.value(), *request));
+          [context = context_, request](JitFuture& done) {
+            return to_value(reply(*context, MessageType::SCRIPT_RREF_FETCH_RET, done.value(), *request));
           },
           c10::AnyType::get()));
     }

@@ -35,7 +35,6 @@ class RequestHandler final : public RequestCallback {
 
  private:
   void run_function(const MessagePtr& request, const Answer& answer);
-  MessagePtr reply(MessageType type, const c10::IValue& value, const Message& request) const;
 
   std::shared_ptr<RRefContext> context_;
   Join join_;

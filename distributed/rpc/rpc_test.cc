@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <future>
 #include <random>
 #include <string>
 #include <thread>
@@ -78,6 +79,11 @@ struct Counter {
   ~Counter() { --living; }
 };
 
+struct {
+  const FuturePtr future = make_future();
+  std::promise<void> is_called;
+} unanswered;
+
 [[maybe_unused]] const bool functions_are_known = [] {
   register_function("scale", [](Tensor x, double by) { return x * by; });
   register_function("nothing", [] {});
@@ -108,6 +114,10 @@ struct Counter {
       future->markCompleted(ms);
     }).detach();
     return future;
+  });
+  register_function("unanswered", [] {
+    unanswered.is_called.set_value();
+    return unanswered.future;
   });
   register_function("make_counter", [] { return std::make_shared<Counter>(); });
   register_function("count", [](std::shared_ptr<Counter> counter, int64_t by) { return counter->value += by; });
@@ -643,6 +653,27 @@ TEST(RRef, LeasesEndWhatNobodyRenewsAndKeepWhatIsHeld) {
         expect_soon([&] { return context->counts().forks == 0; });
       },
       options);
+}
+
+// --- the end ---
+
+TEST(Shutdown, AFunctionsFutureMayBeCompletedAfterIt) {
+  RpcBackendOptions options;
+  options.store = c10::make_intrusive<c10d::HashStore>();
+  options.address = "127.0.0.1";
+  c10d::testing::run_ranks(2, [&](int rank) {
+    init_rpc(name_of(rank), rank, 2, options);
+    if (rank == 1) {
+      unanswered.is_called.get_future().wait();
+      shutdown(/*graceful=*/false);
+      unanswered.future->markCompleted(at::ones({3}));
+      return;
+    }
+    const FuturePtr answer = rpc_async(1, "unanswered");
+    const std::string error = text_of_throw<c10::DistNetworkError>([&] { answer->waitAndThrow(); });
+    EXPECT_NE(error.find("worker \"worker1\""), std::string::npos) << error;
+    shutdown(/*graceful=*/false);
+  });
 }
 
 // --- strangers ---

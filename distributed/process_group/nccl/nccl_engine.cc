@@ -88,17 +88,13 @@ void NcclEngine::check_reduction(const char* operation, const ReduceOp& op, Scal
 
 void NcclEngine::prepare(const Call& call, int peer) {
   const Key key(c10::cuda::current_device(), peer);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    TORCH_CHECK_WITH(DistBackendError, aborted_.empty(), "the communicators were aborted: ", aborted_);
-    if (communicators_.contains(key)) return;
-  }
+  if (has(key)) return;
   std::unique_ptr<NcclCommunicator> made;
   if (peer >= 0) {
     const int low = std::min(rank(), peer), high = std::max(rank(), peer);
     made = std::make_unique<NcclCommunicator>(*store_, c10::str("nccl/", low, ":", high), rank() == low ? 0 : 1, 2,
                                               config_, call.deadline);
-  } else if (parent_ != nullptr && parent_->communicators_.contains(key)) {
+  } else if (parent_ != nullptr && parent_->has(key)) {
     made = std::make_unique<NcclCommunicator>(parent_->communicator(), color_, rank(), config_, call.deadline);
   } else {
     made = std::make_unique<NcclCommunicator>(*store_, "nccl/all", rank(), size(), config_, call.deadline);
@@ -110,6 +106,12 @@ void NcclEngine::prepare(const Call& call, int peer) {
     if (aborted.empty()) communicators_.emplace(key, std::move(made));
   }
   if (made) made->abort(aborted);
+}
+
+bool NcclEngine::has(const Key& key) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  TORCH_CHECK_WITH(DistBackendError, aborted_.empty(), "the communicators were aborted: ", aborted_);
+  return communicators_.contains(key);
 }
 
 void NcclEngine::split_from(NcclEngine& parent, int color) {

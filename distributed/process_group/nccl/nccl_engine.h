@@ -61,6 +61,7 @@ class NcclEngine final : public Engine {
  private:
   using Key = std::pair<int, int>;  // device, and the message's other rank or -1
 
+  bool has(const Key& key);
   NcclCommunicator& communicator(int peer = -1);
   template <class Make>
   void call_one(const char* name, NcclCommunicator& communicator, const Call& call, const Make& make);

@@ -79,21 +79,28 @@ ProcessGroupNCCL::ProcessGroupNCCL(const c10::intrusive_ptr<Store>& store, int r
 }
 
 ProcessGroupNCCL::~ProcessGroupNCCL() {
-  join();
+  end_watchdog();
+  if (!watchdog_.joinable()) return;
+  watchdog_.detach();
+  is_gone_ = true;
 }
 
 void ProcessGroupNCCL::shutdown() {
-  join();
+  end_watchdog();
 }
 
-void ProcessGroupNCCL::join() {
+// On the watchdog itself, in what a future calls: it looks after what runs from here, and ends when it returns.
+void ProcessGroupNCCL::end_watchdog() {
   std::thread watchdog;
+  bool is_own = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
-    watchdog.swap(watchdog_);
+    is_own = watchdog_.get_id() == std::this_thread::get_id();
+    if (!is_own) watchdog.swap(watchdog_);
   }
   changed_.notify_all();
+  if (is_own) look_after();
   if (watchdog.joinable()) watchdog.join();
 }
 
@@ -244,9 +251,13 @@ void ProcessGroupNCCL::look_after() {
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || !running_.empty(); });
     if (running_.empty()) return;
-    const std::vector<OperationPtr> running = running_;
+    std::vector<OperationPtr> running = running_;
     lock.unlock();
-    for (const OperationPtr& operation : running) look_at(operation);
+    for (const OperationPtr& operation : running) {
+      if (!operation->isCompleted()) look_at(operation);
+      if (is_gone_) return;
+    }
+    running.clear();
     if (Clock::now() - asked >= kErrorTurn) {
       asked = Clock::now();
       if (const std::string error = engine().error(); !error.empty()) end_with(error);

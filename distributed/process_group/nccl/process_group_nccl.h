@@ -61,7 +61,7 @@ class ProcessGroupNCCL final : public EngineBackend {
 
   ProcessGroupNCCL(const c10::intrusive_ptr<Store>& store, int rank, int size,
                    c10::intrusive_ptr<Options> options = Options::create());
-  /// Waits for what runs.
+  /// Waits for what runs. The last reference may go in a callback of an operation's future.
   ~ProcessGroupNCCL() override;
 
   bool supportsSplitting() const override { return true; }
@@ -96,7 +96,7 @@ class ProcessGroupNCCL final : public EngineBackend {
   void look_at(const OperationPtr& operation);
   void end_with(const std::string& why);
   std::string whom_it_waits_for(const Operation& operation);
-  void join();
+  void end_watchdog();
 
   const c10::intrusive_ptr<Options> nccl_options_;
   const bool waits_block_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -114,6 +115,46 @@ void expect_all_collectives(int size) {
       return false;
     return !c10::isComplexType(dtype) || op != ReduceOp::PRODUCT;
   });
+}
+
+// The watchdog calls what destroys the group, or shuts it down.
+TEST(ProcessGroupNccl, EndsInACallbackOnItsOwnThread) {
+  for (const bool is_destroyed : {true, false}) {
+    for_ranks(2, [is_destroyed] {
+      const auto store = c10::make_intrusive<HashStore>();
+      std::promise<void> has_callback;
+      std::future<void> may_start = has_callback.get_future();
+      expect_none(testing::errors_of_ranks(2, [&](int rank) {
+        const CUDAGuard guard(device_of(rank));
+        auto options = with_timeout(milliseconds(20000));
+        auto group = c10::make_intrusive<ProcessGroupNCCL>(c10::make_intrusive<PrefixStore>("group", store), rank, 2,
+                                                           options);
+        std::vector<Tensors> tensors;
+        for (int i = 0; i < 3; ++i) tensors.push_back({on(rank, static_cast<float>(i))});
+        group->barrier()->wait();
+        if (rank == 1) {
+          may_start.wait();
+          for (Tensors& t : tensors) group->allreduce(t);
+          c10::cuda::device_synchronize();
+          return;
+        }
+        std::vector<c10::intrusive_ptr<Work>> works;
+        for (Tensors& t : tensors) works.push_back(group->allreduce(t));
+        std::promise<void> is_called;
+        works[0]->getFuture()->addCallback([&, given = std::move(group)](c10::ivalue::Future&) mutable {
+          if (!is_destroyed) given->shutdown();
+          given.reset();
+          is_called.set_value();
+        });
+        has_callback.set_value();
+        is_called.get_future().wait();
+        for (size_t i = 0; i < works.size(); ++i) {
+          works[i]->wait(milliseconds(5000));
+          expect_values(tensors[i][0], static_cast<float>(2 * i));
+        }
+      }));
+    });
+  }
 }
 
 TEST(ProcessGroupNccl, EqualsAPlainLoop) {
