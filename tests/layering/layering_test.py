@@ -3,7 +3,7 @@
 
 c10 < aten < autograd < nn < distributed < torch; autograd < optim < distributed; data and utils above aten (a
 checkpoint knows modules and optimizers); autograd < graph < export, jit; export < edge; export and nn < quantization; export, jit < compile. Nothing below torch/ depends on the umbrella, neither c10 nor aten reaches
-Abseil, and CUDA's headers stay in the cuda folders. A planted violation must be found.
+Abseil, and CUDA's headers stay in the folders of CUDA and NCCL. A planted violation must be found.
 """
 
 import os
@@ -90,9 +90,9 @@ CUDA_HEADER = re.compile(r'^\s*#\s*include\s*[<"](cuda|cu[a-z]+_v2|cublas|cudnn|
 
 
 def cuda_headers(root):
-    """Files outside */cuda/, tests/cuda_on_host and *_cuda.cu that include a header of the CUDA toolkit."""
+    """Files outside */cuda/, */nccl/, tests/cuda_on_host and *_cuda.cu that include a header of the CUDA toolkit."""
     for folder, folders, files in os.walk(root):
-        folders[:] = [f for f in folders if f not in ("cuda", "cuda_on_host") and not f.startswith((".", "bazel-"))]
+        folders[:] = [f for f in folders if f not in ("cuda", "cuda_on_host", "nccl") and not f.startswith((".", "bazel-"))]
         for name in files:
             if name.endswith((".h", ".cc", ".cu")) and not name.endswith("_cuda.cu"):
                 path = os.path.join(folder, name)
@@ -106,7 +106,7 @@ def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(here)))
     outside = list(cuda_headers(root))
     if outside:
-        sys.exit("headers of CUDA are included outside */cuda/:\n  " + "\n  ".join(outside))
+        sys.exit("headers of CUDA are included outside */cuda/ and */nccl/:\n  " + "\n  ".join(outside))
     scratch = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
     workspace = os.path.join(scratch, "workspace")
     state = os.path.join(scratch, "state")
