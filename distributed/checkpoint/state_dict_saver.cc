@@ -203,7 +203,9 @@ class Background {
     if (!c10d::is_initialized()) return nullptr;
     const Group all = c10d::get_default_group();
     if (default_group_ != all) {
-      group_ = c10d::new_group();
+      // With the deadline of the ranks' other operations: a program that fails ends when this one's have.
+      group_ = c10d::new_group(
+          std::nullopt, {.timeout = all->getBackend(c10::DeviceType::CPU)->getBackendOptions()->timeout});
       default_group_ = all;
     }
     return group_;
