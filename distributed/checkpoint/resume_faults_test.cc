@@ -38,14 +38,29 @@ using namespace c10d::launch::testing;  // testing_agents.h
 constexpr const char* kTrainer = "distributed/checkpoint/resume_test_worker";
 constexpr int kSteps = 12, kEvery = 3;
 // Of groups, where somebody is waited for until then, and else.
-constexpr milliseconds kShort(2500), kLong(20000);
+constexpr milliseconds kShort(2000), kLong(15000);
 // What a deadline may be missed by on a machine that does other things, too.
 constexpr milliseconds kSlack(4000);
 
 // What happens. Most of it a worker does to itself (resume_test_worker.cc).
 constexpr const char* kFaults[] = {
-    "kill",     "stop",  "throw", "close",        "count", "dtype",      "collective",        "full", "kill store", "never",
-    "stranger", "order", "disk",  "kill in save", "none",  "kill agent", "stranger at start",
+    "kill",
+    "stop",
+    "throw",
+    "close",
+    "count",
+    "dtype",
+    "collective",
+    "full",
+    "kill store",
+    "never",
+    "stranger",
+    "order",
+    "disk",
+    "kill in save",
+    "none",
+    "kill agent",
+    "stranger at start",
 };
 
 int variable(const char* name, int otherwise) {
@@ -131,7 +146,7 @@ struct Job {
 std::unique_ptr<Agent> start(const Job& job, const std::string& folder, int restarts) {
   return std::make_unique<Agent>(arguments(
       {{"--standalone", "--nproc-per-node=" + std::to_string(job.ranks), "--max-restarts=" + std::to_string(restarts),
-        "--monitor-interval=0.02", "--shutdown-timeout=15", "--log-dir=" + folder + "/logs"},
+        "--monitor-interval=0.02", "--shutdown-timeout=20", "--log-dir=" + folder + "/logs"},
        {kTrainer, "folder=" + folder, "model=" + job.model, "save=" + job.save, "steps=" + std::to_string(kSteps),
         "every=" + std::to_string(kEvery)},
        job.more}));
@@ -152,9 +167,9 @@ void expect_same(const std::map<std::string, c10::IValue>& got, const std::map<s
   for (const auto& [name, value] : expected) {
     ASSERT_TRUE(got.contains(name)) << name;
     if (value.isTensor()) {
-      EXPECT_TRUE(at::equal(got.at(name).toTensor(), value.toTensor())) << name;
+      ASSERT_TRUE(at::equal(got.at(name).toTensor(), value.toTensor())) << name;
     } else {
-      EXPECT_TRUE(got.at(name) == value) << name;
+      ASSERT_TRUE(got.at(name) == value) << name;
     }
   }
 }
@@ -185,6 +200,12 @@ std::string error_of_rank(const std::string& folder, int restart, int rank) {
   return "";
 }
 
+bool names_an_operation(const std::string& error) {
+  static const std::regex operation(
+      "[A-Z_]{6,} number \\d+|(save|load): \\w+ failed|waited for the others|could not be connected");
+  return std::regex_search(error, operation);
+}
+
 void run_seed(int seed) {
   std::mt19937 random(static_cast<unsigned>(seed));
   const auto pick = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
@@ -210,7 +231,10 @@ void run_seed(int seed) {
   const bool is_bothered = fault == "stranger" || fault == "stranger at start";
   const bool by_itself = fault != "none" && !is_bothered && fault != "kill agent";
   const bool goes_on = (fault == "full" || fault == "disk") && delay % 2 == 1;
-  const milliseconds timeout = fault == "stop" || fault == "never" || fault == "stranger at start" ? kShort : kLong;
+  // The last save is to succeed.
+  if (goes_on && step == kSteps - 1) step -= kEvery;
+  const std::set<std::string> waits = {"stop", "never", "stranger at start", "close"};
+  const milliseconds timeout = waits.contains(fault) ? kShort : kLong;
   if (init == "rank0") init += ":" + std::to_string(20000 + (::getpid() * 37 + seed * 8) % 10000);
   job.more = {"init=" + init, "timeout=" + std::to_string(timeout.count())};
   if (by_itself) {
@@ -281,9 +305,16 @@ void run_seed(int seed) {
 
   int attempts = 0;
   for (; !contents(folder + "/began_" + std::to_string(attempts) + "_0").empty();) ++attempts;
-  const int faults = goes_on ? 0 : static_cast<int>(by_itself) + static_cast<int>(job.more.back().rfind("fault1", 0) == 0);
+  const int faults =
+      goes_on ? 0 : static_cast<int>(by_itself) + static_cast<int>(job.more.back().rfind("fault1", 0) == 0);
   if (fault == "stranger at start") {
     EXPECT_LE(attempts, 4) << agent->err();
+    for (int restart = 0; restart < attempts; ++restart) {
+      for (int rank = 0; rank < job.ranks; ++rank) {
+        const std::string error = error_of_rank(folder, restart, rank);
+        EXPECT_TRUE(error.empty() || names_an_operation(error)) << "rank " << rank << ": " << error;
+      }
+    }
   } else {
     EXPECT_EQ(attempts, 1 + faults) << agent->err();
   }
@@ -293,18 +324,17 @@ void run_seed(int seed) {
     const auto at = number_in(folder + "/fault_" + attempt);
     EXPECT_TRUE(at) << "no fault in attempt " << restart;
     if (!at) continue;
-    // Who is lost with the store can only be one of those that are waited for: nobody can ask the others.
+    // "lost one of ranks 1, 2": which connection of an operation has ended is not always told. Where the store is lost,
+    // too, who is named is a rank that was waited for: nobody can ask the others.
     const bool is_with_store = whose == 0 && init != "env";
-    const std::regex names(is_with_store ? "[Rr]anks? \\d" : "[Rr]ank " + std::to_string(whose) + "\\b");
+    const std::regex names(is_with_store ? "[Rr]anks? \\d" : "[Rr]anks? (\\d, )*" + std::to_string(whose) + "\\b");
     for (int rank = 0; rank < job.ranks; ++rank) {
       if (rank == whose) continue;
       const std::string error = error_of_rank(folder, restart, rank);
       const auto failed = number_in(folder + "/failed_" + attempt + "_" + std::to_string(rank));
       EXPECT_TRUE(failed) << "rank " << rank << " says nothing in attempt " << restart << ": " << error;
       EXPECT_TRUE(std::regex_search(error, names)) << "rank " << rank << ": " << error;
-      static const std::regex operation(
-          "[A-Z_]{6,} number \\d+|(save|load): \\w+ failed|waited for the others|could not be connected");
-      EXPECT_TRUE(std::regex_search(error, operation)) << "rank " << rank << ": " << error;
+      EXPECT_TRUE(names_an_operation(error)) << "rank " << rank << ": " << error;
       if (variable("KINDLING_FAULT_SHOW", 0)) std::printf("  rank %d: %s\n", rank, error.substr(0, 600).c_str());
       if (failed) {
         EXPECT_LT(*failed - *at, (timeout + kSlack).count()) << "rank " << rank << ": " << error;
@@ -328,7 +358,8 @@ void run_seed(int seed) {
 }
 
 TEST(ResumeFaults, BySeeds) {
-  const int first = variable("KINDLING_FAULT_FIRST", 1), count = variable("KINDLING_FAULT_SEEDS", 16);
+  const int first = variable("KINDLING_FAULT_FIRST", 1),
+            count = variable("KINDLING_FAULT_SEEDS", static_cast<int>(std::size(kFaults)));
   for (int seed = first; seed < first + count; ++seed) run_seed(seed);
 }
 

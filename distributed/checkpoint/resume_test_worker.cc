@@ -212,7 +212,8 @@ int train(const Arguments& given) {
     write_file(folder + "/resumed_" + attempt, std::to_string(first));
     if (std::filesystem::exists(folder + "/saved")) {
       const int saved = std::stoi(torch::serialize::read_file(folder + "/saved"));
-      if (first < saved) throw std::runtime_error(c10::str("step ", saved, " was saved, but step ", first, " is there"));
+      if (first < saved)
+        throw std::runtime_error(c10::str("step ", saved, " was saved, but step ", first, " is there"));
     }
   }
 
@@ -334,9 +335,9 @@ int main(int argc, char** argv) {
     try {
       return train(given);
     } catch (const std::exception&) {
-      write_file(c10::str(given["folder"], "/failed_", std::getenv("TORCHELASTIC_RESTART_COUNT"), "_",
-                          std::getenv("RANK")),
-                 now_ms());
+      write_file(
+          c10::str(given["folder"], "/failed_", std::getenv("TORCHELASTIC_RESTART_COUNT"), "_", std::getenv("RANK")),
+          now_ms());
       throw;
     }
   });
