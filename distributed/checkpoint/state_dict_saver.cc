@@ -1,6 +1,7 @@
 #include "distributed/checkpoint/state_dict_saver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
@@ -8,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -193,12 +195,21 @@ class Background {
     return future;
   }
 
+  // The deadline of the ranks' other operations: a program that fails waits for a save no longer than for these.
+  static std::optional<std::chrono::milliseconds> timeout_of(const c10d::ProcessGroup& group) {
+    try {
+      return group.getBackend(c10::DeviceType::CPU)->getBackendOptions()->timeout;
+    } catch (const c10::NotImplementedError&) {
+      return std::nullopt;  // an engine of somebody else's, without options
+    }
+  }
+
   // A group of all ranks, for saves beside which other things happen.
   Group group() {
     if (!c10d::is_initialized()) return nullptr;
     const Group all = c10d::get_default_group();
     if (default_group_ != all) {
-      group_ = c10d::new_group();
+      group_ = c10d::new_group(std::nullopt, {.timeout = timeout_of(*all)});
       default_group_ = all;
     }
     return group_;

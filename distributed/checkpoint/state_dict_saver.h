@@ -61,7 +61,8 @@ struct AsyncSaveOptions {
 /// The same on another thread, of a copy that is made first; the state may change when this returns. The future has no
 /// value, or the error. Waits until the asynchronous save before is done, as save() and load() do; its error is in its
 /// own future only. Nothing else may use `process_group` meanwhile; without one, the first call makes a group of all
-/// ranks for this.
+/// ranks for this, with the timeout of the default group. A program that ends, by an error, too, waits for its last
+/// save, at most until that timeout.
 c10::intrusive_ptr<c10::ivalue::Future> async_save(const StateDict& state_dict, const AsyncSaveOptions& options);
 
 namespace detail {

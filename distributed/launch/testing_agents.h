@@ -103,6 +103,7 @@ class Agent {
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
+  pid_t process() const { return process_; }
   void kill(int signal) { ::kill(process_, signal); }
   // Its exit code, 1000 and the signal that ended it, or -1 where it runs on.
   int wait(milliseconds limit = kLimit) {

@@ -235,7 +235,9 @@ void EngineBackend::check_usable() const {
 void EngineBackend::take_in_what_was_heard() {
   std::string why;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    // A call that is refused tells as much as the one that failed on another thread.
+    asked_.wait_for(lock, 2 * kPatience, [this] { return !is_asking_; });
     if (!broken_.empty()) return;
     why = heard_;
   }
@@ -304,6 +306,7 @@ void EngineBackend::break_group(std::string& why, const std::vector<int>& waited
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!broken_.empty()) return;
     broken_ = why;
+    is_asking_ = notice_ != nullptr;
   }
   const bool is_posted = post(why, waited_for);
   engine_->abort(why);
@@ -314,8 +317,12 @@ void EngineBackend::break_group(std::string& why, const std::vector<int>& waited
   } catch (const c10::Error& e) {
     why += c10::str("; what the other ranks say is not known: ", e.msg());
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  broken_ = why;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    broken_ = why;
+    is_asking_ = false;
+  }
+  asked_.notify_all();
 }
 
 // Whether the others are told now; a store that does not answer is not waited for.

@@ -1,6 +1,7 @@
 // What the backends of one engine's operations have in common, be they of the host or of a device.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <future>
 #include <memory>
@@ -172,6 +173,9 @@ class EngineBackend : public Backend {
   std::string broken_;  // why the group is of no more use
 
  private:
+  bool is_asking_ = false;  // others, for what broken_ lacks yet; guarded by mutex_
+  std::condition_variable asked_;
+
   // The operation that others were asked about.
   struct Question {
     std::string topic, operation;

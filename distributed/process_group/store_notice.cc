@@ -89,7 +89,7 @@ void StoreNotice::post(const std::string& why, const std::vector<int>& waited_fo
   if (first_ == own_ && watch_ && !is_said_) watch_->say("abort", why);
 }
 
-// Who was waited for and says nothing is to blame.
+// Who was waited for and says nothing is to blame; where all of these have spoken, who else says nothing.
 std::string StoreNotice::others() {
   std::set<int> said{rank_}, silent;
   const auto until = std::chrono::steady_clock::now() + kMoment;
@@ -111,6 +111,12 @@ std::string StoreNotice::others() {
     std::set_difference(waited_for_.begin(), waited_for_.end(), said.begin(), said.end(),
                         std::inserter(silent, silent.end()));
   } while (lost.empty() && said.size() < static_cast<size_t>(size_) && std::chrono::steady_clock::now() < until);
+  if (silent.empty() && !waited_for_.empty()) {
+    // Around a ring, one that waits for a neighbour may wait for who waits for another.
+    for (int other = 0; other < size_; ++other) {
+      if (!said.contains(other)) silent.insert(other);
+    }
+  }
   std::string text;
   if (own_.find(first_) == std::string::npos) text += "; the group's first error: " + first_;
   if (!silent.empty())

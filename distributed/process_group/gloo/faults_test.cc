@@ -158,6 +158,7 @@ TEST(FaultsAtTheStart, AKilledRankIsNotWaitedForLongerThanTheTimeout) {
     const auto& survivor = ended[static_cast<size_t>(1 - victim)];
     EXPECT_EQ(survivor.exit_code, 1);
     expect_contains(survivor.error, "failed at connecting with the other ranks");
+    expect_contains(survivor.error, "connecting with rank " + std::to_string(victim));
     EXPECT_LT(survivor.after, milliseconds(2200)) << survivor.error;
   }
 }

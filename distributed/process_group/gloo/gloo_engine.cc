@@ -44,13 +44,15 @@ uint64_t slot(uint64_t kind, uint32_t tag, int step = 0) {
 constexpr const char* kFailed = "gloo/failed";
 constexpr milliseconds kSlice(200), kPatience(500);
 
-void say_failed(const c10::intrusive_ptr<Store>& store, const std::string& why) noexcept {
+// Returns what the first rank that failed has said.
+std::string say_failed(const c10::intrusive_ptr<Store>& store, const std::string& why) noexcept {
   try {
     const auto quick = store->clone();
     quick->setTimeout(kPatience);
-    quick->compareSet(kFailed, "", why);
+    return quick->compareSet(kFailed, "", why);
   } catch (const std::exception&) {
     // The others have their deadline.
+    return why;
   }
 }
 
@@ -69,6 +71,7 @@ class GlooStore final : public gloo::rendezvous::Store {
   }
   void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
   void wait(const std::vector<std::string>& keys, const milliseconds& timeout) override {
+    whose_ = keys.empty() ? "" : keys.back().substr(keys.back().find_last_not_of("0123456789") + 1);
     std::vector<std::string> names;
     for (const std::string& key : keys) names.push_back(prefix_ + key);
     const auto until = Clock::now() + timeout;
@@ -82,11 +85,14 @@ class GlooStore final : public gloo::rendezvous::Store {
       }
     }
   }
+  // The rank whose address was asked for last, which is then connected with; "" before that.
+  const std::string& whose() const { return whose_; }
 
  private:
   const c10::intrusive_ptr<c10d::Store> store_;
   const std::string prefix_;
   const milliseconds timeout_;
+  std::string whose_;
 };
 
 class GlooEngine final : public Engine {
@@ -386,15 +392,19 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
                                          const GlooInterface& at, milliseconds timeout) {
   std::string stage = "making the device";
   const gloo_transport::NoBrokenPipe quiet;  // in the device's thread, too
+  GlooStore keys(store, "gloo/", timeout);
+  bool is_connected = false;
+  // Outlives what a failure says: the others are to hear that before they see their connections end.
+  std::shared_ptr<gloo::rendezvous::Context> context;
   try {
     auto waits = std::make_shared<gloo_transport::Waits>();
     std::shared_ptr<gloo::transport::Device> device = gloo_transport::guarded(make_device(at), waits);
     stage = c10::str("connecting with the other ranks over ", device->str());
-    auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+    context = std::make_shared<gloo::rendezvous::Context>(rank, size);
     context->setTimeout(timeout);
-    GlooStore keys(store, "gloo/", timeout);
     const gloo_transport::DeadlineScope scope(Clock::now() + timeout);
     context->connectFullMesh(keys, device);
+    is_connected = true;
     // Nobody leaves while another still connects: Gloo ends a process whose peer is gone at that moment.
     gloo::BarrierOptions all_connected(context);
     all_connected.setTimeout(timeout);
@@ -402,11 +412,13 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
     return std::make_unique<GlooEngine>(rank, size, std::move(context), std::move(waits));
   } catch (const std::exception& e) {
     const auto* const known = dynamic_cast<const c10::Error*>(&e);
-    const std::string why =
+    std::string why =
         c10::str("Gloo: rank ", rank, " of ", size, " failed at ", stage,
                  at.name.empty() && at.host.empty() ? std::string() : c10::str(" (", at.name, at.host, ")"), ": ",
                  known != nullptr ? known->msg() : e.what());
-    say_failed(store, why);
+    if (!is_connected && !keys.whose().empty()) why += c10::str("; it was connecting with rank ", keys.whose());
+    const std::string first = say_failed(store, why);
+    if (!first.empty() && why.find(first) == std::string::npos) why += "; the first error: " + first;
     TORCH_CHECK_WITH(DistBackendError, false, why);
   }
 }
