@@ -230,16 +230,13 @@ int train(const Arguments& given) {
     acknowledge();
   };
   const auto save = [&](int step) {
-    dcp::AsyncSaveOptions at;
-    at.checkpoint_id = checkpoint;
-    at.process_group = saving;
     wait();
     saved_step = step;
     if (how == "sync") {
-      dcp::save(state, at);
+      dcp::save(state, {.checkpoint_id = checkpoint, .process_group = saving});
       acknowledge();
     } else {
-      saved = dcp::async_save(state, at);
+      saved = dcp::async_save(state, {.checkpoint_id = checkpoint, .process_group = saving});
     }
   };
 
