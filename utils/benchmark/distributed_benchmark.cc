@@ -130,7 +130,7 @@ std::function<void()> training_step(const Group& group) {
   const auto tokens = torch::randint(256, {4, 128}, torch::kLong),
              targets = torch::randint(256, {4, 128}, torch::kLong);
   return [=]() mutable {
-    optimizer->zero_grad();
+    model->zero_grad();
     reducer->prepare_for_forward();
     reducer->rebuild_buckets();
     torch::Tensor loss = model->loss(tokens, targets);
