@@ -187,9 +187,14 @@ std::vector<WorkPtr> batch_isend_irecv(const std::vector<P2POp>& ops) {
   const bool together = backend && backend->supportsCoalescing();
   if (together) backend->startCoalescing();
   std::vector<WorkPtr> works;
-  for (const P2POp& op : ops) {
-    works.push_back(op.op == P2POp::ISEND ? isend(op.tensor, op.peer, op.group, op.tag)
-                                          : irecv(op.tensor, op.peer, op.group, op.tag));
+  try {
+    for (const P2POp& op : ops) {
+      works.push_back(op.op == P2POp::ISEND ? isend(op.tensor, op.peer, op.group, op.tag)
+                                            : irecv(op.tensor, op.peer, op.group, op.tag));
+    }
+  } catch (...) {
+    if (together) backend->endCoalescing();  // what was started before goes, as without
+    throw;
   }
   if (together) works = {backend->endCoalescing()};
   return works;

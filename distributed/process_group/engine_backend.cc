@@ -269,6 +269,9 @@ c10::intrusive_ptr<Work> EngineBackend::start(Fingerprint fingerprint, std::chro
                                               Body body) {
   take_in_what_was_heard();
   const auto device = device_of(fingerprint.operation, inputs, outputs);
+  const auto lies_together = [](const Tensor& t) { return t.is_contiguous(); };
+  const bool is_contiguous = std::all_of(inputs.begin(), inputs.end(), lies_together) &&
+                             std::all_of(outputs.begin(), outputs.end(), lies_together);
   OperationPtr operation;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -279,6 +282,7 @@ c10::intrusive_ptr<Work> EngineBackend::start(Fingerprint fingerprint, std::chro
         recorder_->record(recorder_group_, fingerprint.operation, fingerprint.sequence, inputs, outputs, timeout);
     operation = make_operation(fingerprint, timeout, std::move(outputs), std::move(body), record);
     operation->device = device;
+    operation->is_contiguous = is_contiguous;
     last_ = fingerprint;
     enqueue(operation);
   }
@@ -765,6 +769,7 @@ c10::intrusive_ptr<Work> EngineBackend::start_between(OpType type, const Tensor&
     operation =
         make_operation(Fingerprint{.operation = type}, options_->timeout, std::move(outputs), std::move(body), record);
     operation->device = tensor.device();
+    operation->is_contiguous = tensor.is_contiguous();
     operation->peer = peer;
     operation->tag = tag;
     enqueue(operation);

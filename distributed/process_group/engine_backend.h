@@ -134,6 +134,7 @@ class EngineBackend : public Backend {
     Body body;                          // holds the tensors
     const uint64_t record;              // the flight recorder's
     std::optional<c10::Device> device;  // of its tensors
+    bool is_contiguous = true;          // which all are
     int peer = -1, tag = 0;             // between two ranks
     std::chrono::steady_clock::time_point begin;
     bool is_reported = false;  // as one that takes long

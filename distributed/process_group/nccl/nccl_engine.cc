@@ -175,15 +175,19 @@ void NcclEngine::call_group(const char* name, const Call& call, const Make& make
   });
 }
 
-void NcclEngine::begin_group() {
+void NcclEngine::in_group(const Call& call, const std::function<void()>& calls) {
   TORCH_CHECK_WITH(DistBackendError, ncclGroupStart() == ncclSuccess, "ncclGroupStart failed");
   in_group_ = true;
-}
-
-void NcclEngine::end_group(const Call& call) {
+  try {
+    calls();
+  } catch (...) {
+    // The thread's group would take in what it calls later.
+    in_group_ = false;
+    ncclGroupEnd();
+    throw;
+  }
   in_group_ = false;
-  communicator().call(
-      "ncclGroupEnd", [](ncclComm_t) { return ncclGroupEnd(); }, call.deadline);
+  communicator().call("ncclGroupEnd", [](ncclComm_t) { return ncclGroupEnd(); }, call.deadline);
 }
 
 // --- operations ---

@@ -3,6 +3,7 @@
 
 #include <nccl.h>
 
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -30,9 +31,8 @@ class NcclEngine final : public Engine {
   void split_from(NcclEngine& parent, int color);
   /// What other engines do when one splits off that this rank is not in.
   void split_off_nothing(const Call& call);
-  /// What is called between these goes at the same time, on the communicator of all ranks.
-  void begin_group();
-  void end_group(const Call& call);
+  /// What `calls` calls goes at the same time, on the communicator of all ranks.
+  void in_group(const Call& call, const std::function<void()>& calls);
   /// What NCCL says went wrong; "" for nothing.
   std::string error();
 

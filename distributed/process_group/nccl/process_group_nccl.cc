@@ -166,6 +166,9 @@ void ProcessGroupNCCL::issue(const std::vector<OperationPtr>& operations, bool t
     recorder_->start(operation->record);
   }
   try {
+    if (together) {
+      for (const OperationPtr& operation : operations) check_coalescable(*operation);
+    }
     put_on_stream(operations, device_of(operations), together);
   } catch (const std::exception& e) {
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -194,9 +197,10 @@ void ProcessGroupNCCL::put_on_stream(const std::vector<OperationPtr>& operations
     ready.record(current);
     ready.block(stream);
     const c10::cuda::CUDAStreamGuard stream_guard(stream);
-    if (together) engine().begin_group();
-    for (const OperationPtr& operation : operations) operation->body(call, *operation);
-    if (together) engine().end_group(call);
+    const auto call_all = [&] {
+      for (const OperationPtr& operation : operations) operation->body(call, *operation);
+    };
+    together ? engine().in_group(call, call_all) : call_all();
     end->record(stream);
   }
   for (const OperationPtr& operation : operations) {
@@ -213,6 +217,17 @@ void ProcessGroupNCCL::put_on_stream(const std::vector<OperationPtr>& operations
     running_.insert(running_.end(), operations.begin(), operations.end());
   }
   changed_.notify_all();
+}
+
+// Within a group of NCCL's calls nothing may be copied before or behind them: the calls are made when the group ends.
+void ProcessGroupNCCL::check_coalescable(const Operation& operation) {
+  const OpType type = operation.fingerprint.operation;
+  const bool is_one_call = isP2POp(type) || type == OpType::ALLREDUCE || type == OpType::BROADCAST ||
+                           type == OpType::_ALLGATHER_BASE || type == OpType::_REDUCE_SCATTER_BASE;
+  TORCH_CHECK_VALUE(is_one_call && operation.fingerprint.reduction != ReduceOp::PREMUL_SUM,
+                    "endCoalescing: ", operation.describe(), " cannot be coalesced");
+  TORCH_CHECK_VALUE(operation.is_contiguous, "endCoalescing: ", operation.describe(),
+                    " cannot be coalesced: its tensors are not contiguous");
 }
 
 void ProcessGroupNCCL::startCoalescing() {

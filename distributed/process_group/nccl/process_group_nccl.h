@@ -72,8 +72,9 @@ class ProcessGroupNCCL final : public EngineBackend {
   /// Takes part in a split by others on the device, without a color.
   void performNocolorSplit(c10::Device device);
 
-  /// What is called between these goes at the same time, and has one work: messages, and the operations of all ranks
-  /// that move one contiguous tensor. Null for none.
+  /// What is called between these goes at the same time, and has one work: messages, allreduce (not of PREMUL_SUM),
+  /// broadcast, _allgather_base and _reduce_scatter_base, of contiguous tensors; the work of others has an error,
+  /// and the group is of no more use. Null for none.
   void startCoalescing() override;
   c10::intrusive_ptr<Work> endCoalescing() override;
 
@@ -87,6 +88,7 @@ class ProcessGroupNCCL final : public EngineBackend {
                               std::vector<at::Tensor> outputs, Body body, uint64_t record) override;
   void enqueue(const OperationPtr& operation) override;
   void carry_on(const OperationPtr& operation) override;
+  static void check_coalescable(const Operation& operation);
   void issue(const std::vector<OperationPtr>& operations, bool together);
   void put_on_stream(const std::vector<OperationPtr>& operations, c10::Device device, bool together);
   NcclEngine& engine() const;

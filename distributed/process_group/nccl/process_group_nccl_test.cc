@@ -15,6 +15,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/view/ops.h"
 #include "c10/cuda/device.h"
 #include "c10/cuda/guard.h"
 #include "c10/cuda/testing.h"
@@ -227,6 +228,21 @@ TEST(ProcessGroupNccl, MessagesOfPairsAndBatches) {
       expect_values(from_previous[0], static_cast<float>(previous));
       expect_values(from_next[0], static_cast<float>(10 + next));
     }));
+  });
+}
+
+TEST(ProcessGroupNccl, WhatCannotBeCoalescedIsRefused) {
+  for_ranks(2, [] {
+    for (const bool is_strided : {true, false}) {
+      const auto errors = run_group(2, [&](int rank, const GroupPtr& group) {
+        Tensors t{is_strided ? at::select(on(rank, 1, 8).view({4, 2}), 1, 0) : on(rank, 1)}, other{on(rank, 1)};
+        group->startCoalescing();
+        group->allreduce(other);
+        group->allreduce(t, {.reduceOp = is_strided ? ReduceOp(ReduceOp::SUM) : makePreMulSum(0.5)});
+        group->endCoalescing()->wait();
+      });
+      for (const std::string& error : errors) EXPECT_NE(error.find("cannot be coalesced"), std::string::npos) << error;
+    }
   });
 }
 
