@@ -342,8 +342,8 @@ class GlooEngine final : public Engine {
   }
 
   // Ranks beyond the largest power of two give theirs to another one and get the result back; the others exchange all
-  // elements with ever farther ones. Both of a pair add in the same order, so that all have the same bits. The ranks agree
-  // while their first messages are on their way.
+  // elements with ever farther ones. Both of a pair add in the same order, so that all have the same bits. The ranks
+  // agree while their first messages are on their way.
   void double_recursively(const Call& call, const Elements& data, ReduceOp::RedOpType op) {
     int power = 1;
     while (power * 2 <= size()) power *= 2;
