@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <regex>
 #include <string>
 #include <thread>
 
@@ -160,6 +161,38 @@ TEST(FaultsAtTheStart, AKilledRankIsNotWaitedForLongerThanTheTimeout) {
     expect_contains(survivor.error, "failed at connecting with the other ranks");
     expect_contains(survivor.error, "connecting with rank " + std::to_string(victim));
     EXPECT_LT(survivor.after, milliseconds(2200)) << survivor.error;
+  }
+}
+
+// Who is connected with it waits for those who are not: all must know whom they wait for in the end.
+TEST(FaultsAtTheStart, AStoppedRankIsNamedByAll) {
+  for (const int after : {1000, 2500, 5000}) {
+    SCOPED_TRACE(after);
+    const std::string path = ::testing::TempDir() + "stop_" + std::to_string(::getpid()) + "_" + std::to_string(after);
+    const auto ended = testing::run_processes(3, [&](int rank) {
+      if (rank == 2) {
+        const pid_t self = ::getpid();
+        if (::fork() == 0) {
+          ::usleep(1800000);
+          ::kill(self, SIGKILL);
+          ::_exit(0);
+        }
+        std::thread([=] {
+          std::this_thread::sleep_for(std::chrono::microseconds(after));
+          ::kill(self, SIGSTOP);
+        }).detach();
+      }
+      auto options = ProcessGroupGloo::Options::create(milliseconds(500));
+      options->devices = {ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
+      ProcessGroupGloo group(c10::make_intrusive<FileStore>(path, 3), rank, 3, options);
+      train(group, 1000, 16, [](int) { std::this_thread::sleep_for(milliseconds(1)); });
+    });
+    ::unlink(path.c_str());
+    for (const size_t rank : {0u, 1u}) {
+      EXPECT_EQ(ended[rank].exit_code, 1);
+      EXPECT_TRUE(std::regex_search(ended[rank].error, std::regex("[Rr]anks? (\\d, )*2\\b"))) << ended[rank].error;
+      EXPECT_LT(ended[rank].after, ended[2].after);
+    }
   }
 }
 

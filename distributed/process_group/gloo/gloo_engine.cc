@@ -62,6 +62,26 @@ std::string say_failed(const c10::intrusive_ptr<Store>& store, const std::string
   }
 }
 
+// Who has connected with all others says so: who waits for the rest may see only a rank that waits for them, too.
+constexpr const char* kConnected = "gloo/connected/";
+
+// "; rank 2 has not connected with all others", or "" where nobody is known to be behind.
+std::string who_connects(const c10::intrusive_ptr<Store>& store, int size) noexcept {
+  std::vector<int> behind;
+  try {
+    const auto quick = store->clone();
+    quick->setTimeout(kPatience);
+    for (int rank = 0; rank < size; ++rank) {
+      if (!quick->check({kConnected + std::to_string(rank)})) behind.push_back(rank);
+    }
+  } catch (const std::exception&) {
+    return "";
+  }
+  if (behind.empty()) return "";
+  return c10::str("; rank", behind.size() == 1 ? " " : "s ", c10::Join(", ", behind),
+                  behind.size() == 1 ? " has" : " have", " not connected with all others");
+}
+
 // Gloo's idea of a store: a part of ours.
 class GlooStore final : public gloo::rendezvous::Store {
  public:
@@ -425,6 +445,7 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
     const gloo_transport::DeadlineScope scope(Clock::now() + timeout);
     context->connectFullMesh(keys, device);
     is_connected = true;
+    store->set(kConnected + std::to_string(rank), "");
     // Nobody leaves while another still connects: Gloo ends a process whose peer is gone at that moment.
     gloo::BarrierOptions all_connected(context);
     all_connected.setTimeout(timeout);
@@ -436,7 +457,11 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
         c10::str("Gloo: rank ", rank, " of ", size, " failed at ", stage,
                  at.name.empty() && at.host.empty() ? std::string() : c10::str(" (", at.name, at.host, ")"), ": ",
                  known != nullptr ? known->msg() : e.what());
-    if (!is_connected && !keys.whose().empty()) why += c10::str("; it was connecting with rank ", keys.whose());
+    if (is_connected) {
+      why += who_connects(store, size);
+    } else if (!keys.whose().empty()) {
+      why += c10::str("; it was connecting with rank ", keys.whose());
+    }
     const std::string first = say_failed(store, why);
     if (!first.empty() && why.find(first) == std::string::npos) why += "; the first error: " + first;
     TORCH_CHECK_WITH(DistBackendError, false, why);
