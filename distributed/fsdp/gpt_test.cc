@@ -21,6 +21,7 @@
 #include "distributed/fsdp/clip_grad.h"
 #include "distributed/fsdp/full_state_dict.h"
 #include "distributed/fsdp/fully_shard.h"
+#include "distributed/pipeline/orders.h"
 #include "distributed/pipeline/schedules.h"
 #include "distributed/process_group/init.h"
 #include "distributed/store/file_store.h"
@@ -246,19 +247,27 @@ Tensor loss_of(const Tensor& logits, const Tensor& targets) {
   return torch::nn::functional::cross_entropy(logits.reshape({-1, logits.size(-1)}), targets.reshape({-1}));
 }
 
+// With backwards as one, and in two parts, of inputs and of weights. Gradients are reduced once a step.
 TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
   run_two_by_two("pp", [](const tensor::DeviceMesh& mesh) {
     constexpr int64_t kMicrobatches = 4, kRowsOfAll = 2 * kMicrobatches;
     const int64_t row = mesh.get_local_rank("dp"), index = mesh.get_local_rank("pp");
-    for (const ReshardAfterForward& policy : kPolicies) {
+    for (const bool splits : {false, true}) {
+      const ReshardAfterForward& policy = kPolicies[splits];
       gpt::Gpt model = make()->model, twin = make()->model;
       for (gpt::Gpt* one : {&model, &twin}) (*one)->to(torch::kDouble);
       Stage mine(model, index), first(twin, 0), second(twin, 1);
       const FullyShardOptions options = FullyShardOptions(mesh["dp"]).reshard_after_forward(policy);
       fully_shard(mine->block, options);
       fully_shard(mine, options);
+      int64_t reductions = 0;
+      Tensor watched = mine->block->parameters()[0];
+      watched.register_post_accumulate_grad_hook([&](const Tensor&) { ++reductions; });
       const pipelining::PipelineStage stage(mine, index, 2, torch::kCPU, {mesh.get_group("pp")});
-      pipelining::Schedule1F1B schedule(stage, kMicrobatches, loss_of);
+      pipelining::PipelineScheduleSingle schedule(stage, kMicrobatches, loss_of,
+                                                  splits
+                                                      ? pipelining::interleaved_zero_bubble_order(2, 1, kMicrobatches)
+                                                      : pipelining::one_forward_one_backward_order(2, kMicrobatches));
       const auto adam = torch::optim::AdamWOptions(1e-2).weight_decay(0.1);
       torch::optim::AdamW optimizer(mine->parameters(), adam), of_first(first->parameters(), adam),
           of_second(second->parameters(), adam);
@@ -271,6 +280,7 @@ TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
         mine->begin(step, row);
         std::vector<Tensor> losses;
         schedule.step({tokens[row]}, {.target = targets[row], .losses = &losses, .return_outputs = false});
+        TORCH_CHECK(reductions == step + 1, "after step ", step, " gradients were reduced ", reductions, " times");
         for (int64_t other = 0; other < 2; ++other) {
           for (Stage one : {first, second}) one->begin(step, other);
           for (int64_t m = 0; m < kMicrobatches; ++m) {

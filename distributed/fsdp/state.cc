@@ -9,6 +9,7 @@
 #include "autograd/function/custom_function.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
+#include "distributed/fsdp/pipelined.h"
 #include "nn/module/module.h"
 #include "nn/module/replacement.h"
 #include "nn/module/state_dict.h"
@@ -89,6 +90,14 @@ std::shared_ptr<State> State::attach(std::vector<nn::Module*> modules, std::shar
   state->precision_ = precision;
   for (nn::Module* const module : state->modules_) {
     nn::attach(*module, std::make_shared<const Attached>(Attached{state}));
+    nn::attach(*module, std::make_shared<const Pipelined>(Pipelined{
+                            .defer = [state](bool defers) { state->set_defers(defers); },
+                            .finish = [state] { state->finish_deferred(); },
+                            .abort =
+                                [state](const std::string& reason) {
+                                  if (state->group_ != nullptr) state->group_->ranks().abort(reason);
+                                },
+                        }));
     // The module owns the state.
     module->register_forward_pre_hook(
         [state](nn::Module& m, const std::vector<Tensor>& inputs) { return state->pre_forward(m, inputs); },
@@ -235,6 +244,8 @@ void State::pre_backward() {
   phase_ = Phase::kBackward;
   if (group_ == nullptr) return;
   if (group_->unshards_in_backward) {
+    // Where nobody has gathered ahead memory matters more than time.
+    if (!group_->is_gathered()) iteration_->reductions.wait_for_scatter();
     group_->unshard();
     group_->wait_for_unshard();
   }
@@ -262,7 +273,7 @@ void State::prefetch_before(size_t place) {
 
 void State::post_backward() {
   phase_ = Phase::kIdle;
-  if (group_ != nullptr) group_->post_backward(iteration_->reductions);
+  if (group_ != nullptr) group_->post_backward(iteration_->reductions, defers_);
 }
 
 // Modules whose arguments need no gradient are done only now, and so are those that were gathered in vain.
@@ -272,12 +283,16 @@ void State::end_of_backward() {
     if (const auto state = weak.lock()) state->post_backward();
   }
   iteration_->pass = 0;
-  if (!is_last_backward) return;
+  if (!is_last_backward || defers_) return;
   iteration_->reductions.finish();
   iteration_->after_forward.clear();
   for (const auto& weak : all) {
     if (const auto state = weak.lock()) state->places_.clear();
   }
+}
+
+void State::finish_deferred() {
+  if (is_root()) end_of_backward();
 }
 
 void State::reset_iteration() noexcept {

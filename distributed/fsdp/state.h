@@ -44,6 +44,10 @@ class State : public std::enable_shared_from_this<State> {
   /// See FSDPModule.
   void reset_iteration() noexcept;
 
+  /// See Pipelined.
+  void set_defers(bool defers) { defers_ = defers; }
+  void finish_deferred();
+
   bool is_last_backward = true;  // of the root
   std::vector<std::weak_ptr<State>> forward_prefetch, backward_prefetch;
 
@@ -70,6 +74,7 @@ class State : public std::enable_shared_from_this<State> {
   std::shared_ptr<Iteration> iteration_;
   const State* root_ = nullptr;
   Phase phase_ = Phase::kIdle;
+  bool defers_ = false;
   std::vector<size_t> places_;  // in the iteration's after_forward
 };
 

@@ -122,10 +122,18 @@ class PipelineSchedule::Step {
 
   Tensors run(const Tensors& args) {
     guarded("taking its arguments", [&] { take_arguments(args); });
+    if (trains_) {
+      for (const auto& [index, part] : parts_) part.stage.before_backwards();
+    }
     for (const Action& action : order_[static_cast<size_t>(group_->getRank())]) {
       guarded(action, [&] {
         act(action);
         let_go_of_sent();
+      });
+    }
+    if (trains_) {
+      guarded("reducing gradients", [&] {
+        for (const auto& [index, part] : parts_) part.stage.after_backwards();
       });
     }
     guarded("the last sends", [&] {
