@@ -1,7 +1,7 @@
 // Data-parallel training as PyTorch's examples write it for C++ and MPI: paths and names from before PyTorch 1.10,
 // groups and work in std::shared_ptr. The test holds that it compiles, and that its ranks stay together.
-#include <c10d/ProcessGroupMPI.hpp>
 #include <torch/torch.h>
+#include <c10d/ProcessGroupMPI.hpp>
 
 #include <cstdio>
 #include <iostream>

@@ -44,13 +44,27 @@ Outcome run_two_ranks(const std::string& program, const std::string& folder, con
   ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
   ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   ::setenv("TMPDIR", "/tmp", 1);
-  std::vector<std::string> words{"/usr/bin/mpirun",    "-n",    "2",
-                                 "--oversubscribe",    "--mca", "mpi_yield_when_idle",
-                                 "0",                  "--mca", "btl",
-                                 "self,vader",         "--mca", "btl_vader_single_copy_mechanism",
-                                 "none",               "--mca", "plm",
-                                 "isolated",           "--mca", "oob_tcp_if_include",
-                                 "lo",                 data_file(program), folder};
+  std::vector<std::string> words{"/usr/bin/mpirun",
+                                 "-n",
+                                 "2",
+                                 "--oversubscribe",
+                                 "--mca",
+                                 "mpi_yield_when_idle",
+                                 "0",
+                                 "--mca",
+                                 "btl",
+                                 "self,vader",
+                                 "--mca",
+                                 "btl_vader_single_copy_mechanism",
+                                 "none",
+                                 "--mca",
+                                 "plm",
+                                 "isolated",
+                                 "--mca",
+                                 "oob_tcp_if_include",
+                                 "lo",
+                                 data_file(program),
+                                 folder};
   words.insert(words.end(), more.begin(), more.end());
   return run(words);
 }
