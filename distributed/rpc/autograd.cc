@@ -355,7 +355,8 @@ bool DistAutogradContainer::hasValidContext() const {
   return current_id != 0 && find(current_id) != nullptr;
 }
 ContextPtr DistAutogradContainer::currentContext() const {
-  TORCH_CHECK(hasValidContext(), "rpc: this thread is in no autograd context: make one with newContext() or "
+  TORCH_CHECK(hasValidContext(),
+              "rpc: this thread is in no autograd context: make one with newContext() or "
               "torch::distributed::autograd::context");
   return retrieveContext(current_id);
 }

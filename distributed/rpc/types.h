@@ -113,7 +113,8 @@ struct GloballyUniqueId final {
   friend auto operator<=>(const GloballyUniqueId&, const GloballyUniqueId&) = default;
   struct Hash {
     size_t operator()(const GloballyUniqueId& id) const {
-      return std::hash<uint64_t>()(static_cast<uint64_t>(id.createdOn_) << kLocalIdBits ^ static_cast<uint64_t>(id.localId_));
+      return std::hash<uint64_t>()(static_cast<uint64_t>(id.createdOn_) << kLocalIdBits ^
+                                   static_cast<uint64_t>(id.localId_));
     }
   };
 };
