@@ -302,6 +302,39 @@ TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
   });
 }
 
+// What one rank's forward throws ends the others' steps: those of its pipeline, and those that share its parameters.
+TEST(FullyShardGpt, AnErrorInAPipelineEndsAllThatShareParameters) {
+  const std::string folder = c10::testing::fresh_folder();
+  const auto ended = c10d::testing::run_processes(4, [&](int rank) {
+    torch::set_num_threads(1);
+    const auto store = c10::make_intrusive<c10d::FileStore>(folder + "/store", 4);
+    init_process_group("gloo", {.timeout = std::chrono::seconds(30), .world_size = 4, .rank = rank, .store = store});
+    const auto mesh = init_device_mesh(torch::kCPU, {2, 2}, {"dp", "pp"});
+    gpt::Gpt model = make()->model;
+    Stage mine(model, mesh.get_local_rank("pp"));
+    fully_shard(mine->block, {mesh["dp"]});
+    fully_shard(mine, {mesh["dp"]});
+    int64_t calls = 0;
+    mine->block->register_forward_pre_hook(
+        [&](nn::Module&, const std::vector<Tensor>&) { TORCH_CHECK(rank != 0 || ++calls < 7, "no more layers"); });
+    const pipelining::PipelineStage stage(mine, mesh.get_local_rank("pp"), 2, torch::kCPU, {mesh.get_group("pp")});
+    pipelining::Schedule1F1B schedule(stage, 4, loss_of);
+    try {
+      for (int64_t step = 0; step < 1000; ++step) {
+        const Tensor words = torch::arange(4 * 9).remainder(16).view({4, 9});
+        schedule.step({words.narrow(1, 0, 8)}, {.target = words.narrow(1, 1, 8)});
+      }
+    } catch (const c10::Error& e) {
+      throw std::runtime_error(e.what_without_backtrace());
+    }
+  });
+  for (size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(ended[rank].exit_code, 1);
+    EXPECT_THAT(ended[rank].error, ::testing::HasSubstr("no more layers")) << rank;
+    EXPECT_LT(ended[rank].after.count(), 15000);
+  }
+}
+
 // The other throws within the deadline, and says who is gone and what it was about.
 TEST(FullyShardGpt, ADeadRankEndsTheOther) {
   const std::string folder = c10::testing::fresh_folder();

@@ -249,12 +249,15 @@ void State::pre_backward() {
     group_->unshard();
     group_->wait_for_unshard();
   }
+  const size_t place = places_.empty() ? 0 : places_.back();
+  if (!places_.empty()) places_.pop_back();
   if (!backward_prefetch.empty()) {
     prefetch(backward_prefetch);
-  } else if (!places_.empty()) {
-    prefetch_before(places_.back());
+  } else if (prefetches == Prefetch::kBefore) {
+    prefetch_before(place);
+  } else if (prefetches == Prefetch::kBehind) {
+    next_place_ = place;
   }
-  if (!places_.empty()) places_.pop_back();
 }
 
 void State::prefetch(const std::vector<std::weak_ptr<State>>& states) {
@@ -271,16 +274,18 @@ void State::prefetch_before(size_t place) {
   if (state != nullptr && state->group_->unshards_in_backward) state->group_->unshard();
 }
 
-void State::post_backward() {
+void State::post_backward(bool is_end) {
   phase_ = Phase::kIdle;
   if (group_ != nullptr) group_->post_backward(iteration_->reductions, defers_);
+  const size_t next = std::exchange(next_place_, 0);
+  if (!is_end) prefetch_before(next);
 }
 
 // Modules whose arguments need no gradient are done only now, and so are those that were gathered in vain.
 void State::end_of_backward() {
   const auto all = iteration_->states;
   for (const auto& weak : all) {
-    if (const auto state = weak.lock()) state->post_backward();
+    if (const auto state = weak.lock()) state->post_backward(/*is_end=*/true);
   }
   iteration_->pass = 0;
   if (!is_last_backward || defers_) return;

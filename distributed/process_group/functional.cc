@@ -289,7 +289,12 @@ Tensor all_to_all_single(const Tensor& input, c10::IntArrayRef output_split_size
   TORCH_CHECK_VALUE(output_split_sizes.empty() == input_split_sizes.empty(),
                     "all_to_all_single: both sizes are expected, or none");
   if (is_recorded()) {
-    return record_and_wait("_c10d_functional::all_to_all_single", input, output_split_sizes, input_split_sizes,
+    // PyTorch's operator takes no sizes for rows that are none.
+    const int64_t ranks = group.get()->getSize();
+    const std::vector<int64_t> equal(static_cast<size_t>(ranks), input.size(0) / ranks);
+    return record_and_wait("_c10d_functional::all_to_all_single", input,
+                           output_split_sizes.empty() ? c10::IntArrayRef(equal) : output_split_sizes,
+                           input_split_sizes.empty() ? c10::IntArrayRef(equal) : input_split_sizes,
                            name_of_group(group));
   }
   const StepPtr made = step(Step::ALL_TO_ALL, group);
