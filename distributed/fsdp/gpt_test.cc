@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "c10/testing/files.h"
@@ -219,6 +220,7 @@ struct StageImpl : nn::Module {
     }
     block = model->layers()[static_cast<size_t>(index)];
     register_module("block", block);
+    gain = register_parameter("gain", torch::ones({16}, torch::kDouble));
     if (index == 1) {
       norm = torch::nn::LayerNorm(std::dynamic_pointer_cast<nn::LayerNormImpl>(add("norm", children["final_norm"])));
       head = torch::nn::Linear(std::dynamic_pointer_cast<nn::LinearImpl>(add("head", children["head"])));
@@ -228,13 +230,16 @@ struct StageImpl : nn::Module {
     torch::manual_seed(static_cast<uint64_t>(seed++));
     Tensor x = in;
     if (index == 0) x = dropout(tokens(x) + positions(torch::arange(x.size(1), x.options())));
-    x = block(x);
+    x = block(x) * (gain * gain);  // whose gradient needs its value
     return index == 0 ? x : head(norm(x));
   }
   // To be said before the microbatches of a step.
   void begin(int64_t step, int64_t row) { seed = ((step * 2 + row) * 2 + index) * 100; }
 
+  TORCH_MODULE_TENSORS(gain)
+
   int64_t index, seed = 0;
+  Tensor gain;
   torch::nn::Embedding tokens{nullptr}, positions{nullptr};
   torch::nn::Dropout dropout{nullptr};
   gpt::Block block{nullptr};
@@ -252,8 +257,8 @@ TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
   run_two_by_two("pp", [](const tensor::DeviceMesh& mesh) {
     constexpr int64_t kMicrobatches = 4, kRowsOfAll = 2 * kMicrobatches;
     const int64_t row = mesh.get_local_rank("dp"), index = mesh.get_local_rank("pp");
-    for (const bool splits : {false, true}) {
-      const ReshardAfterForward& policy = kPolicies[splits];
+    for (const auto& [splits, policy] :
+         {std::pair{false, kPolicies[0]}, std::pair{true, kPolicies[0]}, std::pair{true, kPolicies[1]}}) {
       gpt::Gpt model = make()->model, twin = make()->model;
       for (gpt::Gpt* one : {&model, &twin}) (*one)->to(torch::kDouble);
       Stage mine(model, index), first(twin, 0), second(twin, 1);
@@ -311,6 +316,7 @@ TEST(FullyShardGpt, AnErrorInAPipelineEndsAllThatShareParameters) {
     init_process_group("gloo", {.timeout = std::chrono::seconds(30), .world_size = 4, .rank = rank, .store = store});
     const auto mesh = init_device_mesh(torch::kCPU, {2, 2}, {"dp", "pp"});
     gpt::Gpt model = make()->model;
+    model->to(torch::kDouble);
     Stage mine(model, mesh.get_local_rank("pp"));
     fully_shard(mine->block, {mesh["dp"]});
     fully_shard(mine, {mesh["dp"]});

@@ -117,8 +117,8 @@ std::vector<Bucket> ParamGroup::buckets_of(const std::vector<Param*>& params, in
     const at::ScalarType dtype = dtype_of(*param);
     const int64_t bytes = parts * param->slot_numel(parts) * static_cast<int64_t>(c10::elementSize(dtype));
     const bool is_alone = parts > 1 && bytes >= kAlone && param->is_in_slots(parts);
-    auto bucket =
-        std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& b) { return b.dtype == dtype && !b.is_alone; });
+    auto bucket = std::find_if(buckets.begin(), buckets.end(),
+                               [&](const Bucket& b) { return b.dtype == dtype && !b.is_alone; });
     if (is_alone || bucket == buckets.end()) {
       bucket = buckets.insert(buckets.end(), Bucket());
       bucket->dtype = dtype;
@@ -237,7 +237,7 @@ void ParamGroup::post_backward(Reductions& reductions, bool defers) {
   if (!reduces) {
     for (const auto& param : params_) param->keep_gradient(precision_.reduce_dtype());
   }
-  if (reshards_after_backward) reshard();
+  if (reshards_after_backward && !defers) reshard();
   if (reduces) reductions.start(shared_from_this());
 }
 

@@ -83,7 +83,7 @@ class ParamGroup : public std::enable_shared_from_this<ParamGroup> {
   void reshard();
   /// The same, but keeps what a smaller group of ranks can gather from, where the policy says so.
   void reshard_after_forward();
-  /// Reduces the gradients, or keeps them: if `defers`, whatever FSDPModule has set.
+  /// Reduces the gradients, or keeps them: if `defers`, whatever FSDPModule has set; the parameters stay, too.
   void post_backward(Reductions& reductions, bool defers);
   /// The whole parameters in their own dtype, for others than forward; and their end: with `writeback` the shards
   /// become what these are then.

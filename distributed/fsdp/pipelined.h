@@ -8,8 +8,10 @@
 namespace torch::distributed::fsdp::detail {
 
 struct Pipelined {
-  /// Whether backward passes leave gradients on this rank, where they add up.
+  /// Whether backward passes leave gradients on this rank, where they add up, and the parameters gathered.
   std::function<void(bool)> defer;
+  /// Gathers the parameters, where they are not: for a part of a backward pass that begins below the module's results.
+  std::function<void()> gather;
   /// What the last of them would have done: reduces the gradients of all modules of the root, if this is one.
   std::function<void()> finish;
   /// Ends the groups that parameters are sharded over.

@@ -92,6 +92,7 @@ std::shared_ptr<State> State::attach(std::vector<nn::Module*> modules, std::shar
     nn::attach(*module, std::make_shared<const Attached>(Attached{state}));
     nn::attach(*module, std::make_shared<const Pipelined>(Pipelined{
                             .defer = [state](bool defers) { state->set_defers(defers); },
+                            .gather = [state] { state->gather(); },
                             .finish = [state] { state->finish_deferred(); },
                             .abort =
                                 [state](const std::string& reason) {
@@ -246,8 +247,7 @@ void State::pre_backward() {
   if (group_->unshards_in_backward) {
     // Where nobody has gathered ahead memory matters more than time.
     if (!group_->is_gathered()) iteration_->reductions.wait_for_scatter();
-    group_->unshard();
-    group_->wait_for_unshard();
+    gather();
   }
   const size_t place = places_.empty() ? 0 : places_.back();
   if (!places_.empty()) places_.pop_back();
@@ -294,6 +294,12 @@ void State::end_of_backward() {
   for (const auto& weak : all) {
     if (const auto state = weak.lock()) state->places_.clear();
   }
+}
+
+void State::gather() {
+  if (group_ == nullptr) return;
+  group_->unshard();
+  group_->wait_for_unshard();
 }
 
 void State::finish_deferred() {

@@ -46,6 +46,7 @@ class State : public std::enable_shared_from_this<State> {
 
   /// See Pipelined.
   void set_defers(bool defers) { defers_ = defers; }
+  void gather();
   void finish_deferred();
 
   bool is_last_backward = true;  // of the root

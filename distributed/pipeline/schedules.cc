@@ -333,7 +333,11 @@ class PipelineSchedule::Step {
     pass_on(part, m, std::move(of_inputs));
   }
 
-  void backward_of_weights(Part& part, size_t m) { accumulate(part, std::exchange(part.microbatches[m].rest, {})); }
+  void backward_of_weights(Part& part, size_t m) {
+    WeightBackward rest = std::exchange(part.microbatches[m].rest, {});
+    if (rest.reads_parameters) part.stage.before_weight_backward();
+    accumulate(part, std::move(rest));
+  }
 
   void accumulate(Part& part, WeightBackward rest) {
     if (--part.backwards_left == 0) part.stage.before_last_backward();

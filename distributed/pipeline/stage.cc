@@ -53,6 +53,10 @@ void PipelineStage::before_backwards() const {
   for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.defer(true); });
 }
 
+void PipelineStage::before_weight_backward() const {
+  for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.gather(); });
+}
+
 void PipelineStage::after_backwards() const {
   for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.defer(false); });
   for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.finish(); });

@@ -136,11 +136,13 @@ class PipelineStage {
   const std::shared_ptr<nn::Module>& submodule() const { return submodule_; }
   const PipelineStageOptions& options() const { return options_; }
 
-  /// For schedules. The results of forward; what must be done before and after the backwards of a step, and before the
-  /// last of a stage's; and what ends the groups that this rank works in.
+  /// For schedules. The results of forward; what must be done before and after the backwards of a step, before the
+  /// last of a stage's, and before one of weights alone that reads parameters; and what ends the groups that this rank
+  /// works in.
   Tensors forward(const Tensors& args) const { return forward_(args); }
   void before_backwards() const;
   void before_last_backward() const;
+  void before_weight_backward() const;
   void after_backwards() const;
   void abort(const std::string& reason) const;
 

@@ -145,11 +145,11 @@ ranks that are late, and collectives that take computing units from products.
 - **DDP**: buckets and their order are those of `DistributedDataParallel`, which is run for this page on a meta model in
   a group of 1,024 ranks (`FakeProcessGroup`): %zu buckets, %.1f GB. Each is reduced when it is full and the one before
   it is done. No GPU of 80 GB holds such a replica with its optimizer; the column is for comparison.
-- **FSDP**: what `fully_shard` does for the embedding, each layer and the head, which stays between forward and backward:
-  it is run for this page on layers of fewer rows, in groups of 64 ranks that note what is started and waited for (%zu
-  collectives). The next unit is gathered (bf16) while one is computed with (`set_modules_to_forward_prefetch`, and in
-  backward by itself), gradients (float32) are scattered behind. Every large parameter is a collective of its own, since
-  no copy of it is made: what that costs in steps of a ring shows from 512 ranks on.
+- **FSDP**: what `fully_shard` does for the embedding, each layer and the head, which stays between forward and
+  backward: it is run for this page on layers of fewer rows, in groups of 64 ranks that note what is started and waited
+  for (%zu collectives). The next unit is gathered (bf16) while one is computed with (`set_modules_to_forward_prefetch`,
+  and in backward by itself), gradients (float32) are scattered behind. Every large parameter is a collective of its
+  own, since no copy of it is made: what that costs in steps of a ring shows from 512 ranks on.
 - **3D**: each node has a replica: 4 stages of 2 ranks, 16 microbatches of a sequence. The schedules are those that
   `PipelineSchedule` runs (`add_communication`), timed by `simulate`. Each layer gathers and scatters activations twice
   in each direction, and nothing is computed meanwhile. Gradients are reduced over the nodes during the last backward of

@@ -362,8 +362,8 @@ TEST(DTensor, TablesByRowsAndColumns) {
   });
 }
 
-// Of one of eight ranks, by the allocator: the shard of the gradient, and the copy that becomes grad(). And padding, and
-// frequencies.
+// Of one of eight ranks, by the allocator: the shard of the gradient, and the copy that becomes grad(). And padding,
+// and frequencies.
 TEST(DTensor, GradientsOfTablesByRowsAreMadeByRows) {
   constexpr int64_t kRows = 8192, kWidth = 64, kRanks = 8;
   const auto group = c10::make_intrusive<c10d::ProcessGroup>(0, kRanks);

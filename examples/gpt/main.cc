@@ -49,8 +49,8 @@ ABSL_FLAG(int64_t, tensor_parallel, 2,
 ABSL_FLAG(int64_t, checkpoint_every, 200, "steps between checkpoints");
 ABSL_FLAG(int64_t, validate_every, 0, "steps between validations (0: a tenth of --steps)");
 ABSL_FLAG(std::string, checkpoint, "file",
-          "what checkpoints are: file, which one process writes; or shared, a folder that all ranks write to, each what it "
-          "has (--resume goes on with what is there)");
+          "what checkpoints are: file, which one process writes; or shared, a folder that all ranks write to, each "
+          "what it has (--resume goes on with what is there)");
 ABSL_FLAG(bool, resume, false, "go on from the checkpoint in --out");
 ABSL_FLAG(bool, sample_only, false, "write text with the checkpoint in --out, without training");
 ABSL_FLAG(std::string, prompt, "", "what the written text begins with");

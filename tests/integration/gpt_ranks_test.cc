@@ -270,7 +270,8 @@ TEST_F(GptRanks, SharedCheckpointsGoOnWithAnyRanks) {
               HasSubstr("--checkpoint=file, but there is "));
   EXPECT_THAT(run(command({"--checkpoint=shared", "--out=other"}), {folder_}).err,
               HasSubstr("is for processes that a launcher starts"));
-  EXPECT_THAT(run(command({"--checkpoint=both"}), {folder_}).err, HasSubstr("--checkpoint=both is neither file nor shared"));
+  EXPECT_THAT(run(command({"--checkpoint=both"}), {folder_}).err,
+              HasSubstr("--checkpoint=both is neither file nor shared"));
 }
 
 TEST_F(GptRanks, AKilledRankEndsTheOther) {
