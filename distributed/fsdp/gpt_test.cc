@@ -204,6 +204,15 @@ TEST(FullyShardGpt, WithTensorAndSequenceParallelismTrainsAsOneProcess) {
   });
 }
 
+// Its parameter's gradient needs the parameter, and what gives the result needs neither.
+struct GainImpl : nn::Module {
+  GainImpl() : gain(register_parameter("gain", torch::ones({16}, torch::kDouble))) {}
+  Tensor forward(const Tensor& x) { return x * (gain * gain) + x; }
+  TORCH_MODULE_TENSORS(gain)
+  Tensor gain;
+};
+TORCH_MODULE(Gain);
+
 // One half of the layers. Microbatches go through it in order, each with the random numbers of its own.
 struct StageImpl : nn::Module {
   StageImpl(gpt::Gpt& model, int64_t number) : index(number) {
@@ -220,7 +229,7 @@ struct StageImpl : nn::Module {
     }
     block = model->layers()[static_cast<size_t>(index)];
     register_module("block", block);
-    gain = register_parameter("gain", torch::ones({16}, torch::kDouble));
+    register_module("gain", gain);
     if (index == 1) {
       norm = torch::nn::LayerNorm(std::dynamic_pointer_cast<nn::LayerNormImpl>(add("norm", children["final_norm"])));
       head = torch::nn::Linear(std::dynamic_pointer_cast<nn::LinearImpl>(add("head", children["head"])));
@@ -230,16 +239,14 @@ struct StageImpl : nn::Module {
     torch::manual_seed(static_cast<uint64_t>(seed++));
     Tensor x = in;
     if (index == 0) x = dropout(tokens(x) + positions(torch::arange(x.size(1), x.options())));
-    x = block(x) * (gain * gain);  // whose gradient needs its value
+    x = gain(block(x));
     return index == 0 ? x : head(norm(x));
   }
   // To be said before the microbatches of a step.
   void begin(int64_t step, int64_t row) { seed = ((step * 2 + row) * 2 + index) * 100; }
 
-  TORCH_MODULE_TENSORS(gain)
-
   int64_t index, seed = 0;
-  Tensor gain;
+  Gain gain;
   torch::nn::Embedding tokens{nullptr}, positions{nullptr};
   torch::nn::Dropout dropout{nullptr};
   gpt::Block block{nullptr};
@@ -252,18 +259,23 @@ Tensor loss_of(const Tensor& logits, const Tensor& targets) {
   return torch::nn::functional::cross_entropy(logits.reshape({-1, logits.size(-1)}), targets.reshape({-1}));
 }
 
+// A gradient of weights behind a forward, after which the parameters may be gone.
+constexpr char kSplitBackwards[] =
+    "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0F3,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1W0,1I1,1F2,1W1,1I2,1F3,1W2,1I3,1W3\n";
+
 // With backwards as one, and in two parts, of inputs and of weights. Gradients are reduced once a step.
 TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
   run_two_by_two("pp", [](const tensor::DeviceMesh& mesh) {
     constexpr int64_t kMicrobatches = 4, kRowsOfAll = 2 * kMicrobatches;
     const int64_t row = mesh.get_local_rank("dp"), index = mesh.get_local_rank("pp");
     for (const auto& [splits, policy] :
-         {std::pair{false, kPolicies[0]}, std::pair{true, kPolicies[0]}, std::pair{true, kPolicies[1]}}) {
+         {std::pair{false, kPolicies[0]}, std::pair{true, ReshardAfterForward(true)}, std::pair{true, kPolicies[1]}}) {
       gpt::Gpt model = make()->model, twin = make()->model;
       for (gpt::Gpt* one : {&model, &twin}) (*one)->to(torch::kDouble);
       Stage mine(model, index), first(twin, 0), second(twin, 1);
       const FullyShardOptions options = FullyShardOptions(mesh["dp"]).reshard_after_forward(policy);
       fully_shard(mine->block, options);
+      fully_shard(mine->gain, options);
       fully_shard(mine, options);
       int64_t reductions = 0;
       Tensor watched = mine->block->parameters()[0];
@@ -271,7 +283,7 @@ TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
       const pipelining::PipelineStage stage(mine, index, 2, torch::kCPU, {mesh.get_group("pp")});
       pipelining::PipelineScheduleSingle schedule(stage, kMicrobatches, loss_of,
                                                   splits
-                                                      ? pipelining::interleaved_zero_bubble_order(2, 1, kMicrobatches)
+                                                      ? pipelining::parse_csv(kSplitBackwards)
                                                       : pipelining::one_forward_one_backward_order(2, kMicrobatches));
       const auto adam = torch::optim::AdamWOptions(1e-2).weight_decay(0.1);
       torch::optim::AdamW optimizer(mine->parameters(), adam), of_first(first->parameters(), adam),

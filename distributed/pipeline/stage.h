@@ -102,7 +102,8 @@ Tensors call_with(M& module, const Tensors& args) {
 ///
 /// A DistributedDataParallel is called such that its gradients are averaged in the last backward of each step; then
 /// find_unused_parameters and static_graph throw, and buffers are rank 0's as they were at the first step. Gradients of
-/// modules of fully_shard() are reduced once, at the end of each step; until then each rank has them whole.
+/// modules of fully_shard() are reduced once, at the end of each step; until then each rank has them whole, and the
+/// parameters, too, unless a forward frees these (reshard_after_forward).
 class PipelineStage {
  public:
   template <class M>
