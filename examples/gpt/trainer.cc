@@ -202,7 +202,11 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
 
 void Trainer::resume(const std::string& path) {
   torch::serialize::Checkpoint checkpoint;
-  read_checkpoint_values(checkpoint, path);
+  if (ranks_ != nullptr) {
+    ranks_->read_values(checkpoint, path);
+  } else {
+    read_checkpoint_values(checkpoint, path);
+  }
   const std::string& of = value_of(checkpoint.values, "text");
   TORCH_CHECK(of == fingerprint(text_), "the checkpoint is of another text (", of, "; this one has ", fingerprint(text_), ")");
   Curve training{split(value_of(checkpoint.values, "training_steps")), split(value_of(checkpoint.values, "training_losses"))};
@@ -362,8 +366,8 @@ bool Trainer::is_stopped(const std::atomic<bool>& stop) { return ranks_ == nullp
 bool Trainer::follow(const Files& files, int64_t checkpoint_every, int64_t validate_every,
                      const std::atomic<bool>& stop) {
   // Where rank 0 needs the others for what it writes, they do the same.
-  const bool helps = ranks_->is_sharded();
-  if (helps && step_ == 0) save(files);
+  const bool helps = ranks_->is_sharded(), saves = helps || files.shared;
+  if (saves && step_ == 0) save(files);
   model_->train();
   while (step_ < settings_.steps && !is_stopped(stop)) {
     const double loss = train_step();
@@ -372,9 +376,9 @@ bool Trainer::follow(const Files& files, int64_t checkpoint_every, int64_t valid
     if (helps && (is_last || step_ % validate_every == 0)) {
       validation_loss(is_last ? kFinalValidationPieces : kValidationPieces);
     }
-    if (helps && step_ % checkpoint_every == 0 && !is_last) save(files);
+    if (saves && step_ % checkpoint_every == 0 && !is_last) save(files);
   }
-  if (helps) save(files);
+  if (saves) save(files);
   return step_ >= settings_.steps;
 }
 

@@ -80,11 +80,16 @@ class Ranks {
   virtual void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
     load_checkpoint(checkpoint, path);
   }
+  // Step and values alone; by this rank.
+  virtual void read_values(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+    read_checkpoint_values(checkpoint, path);
+  }
 };
 
 struct Files {
   std::string folder;
-  std::string checkpoint() const { return folder + "/checkpoint.safetensors"; }
+  bool shared = false;  // whether the checkpoint is a folder that all ranks write to
+  std::string checkpoint() const { return folder + (shared ? "/checkpoint" : "/checkpoint.safetensors"); }
   std::string chart() const { return folder + "/loss.svg"; }
 };
 

@@ -97,6 +97,46 @@ TEST(FaultsOfMessages, AKilledRankThatIsReceivedFrom) {
   EXPECT_LT(ended[0].after - ended[1].after, milliseconds(2000));
 }
 
+// A message that any of three may send: they are killed one after the other. Until the last is gone one may come.
+TEST(FaultsOfMessages, KilledRanksThatAnyMessageIsReceivedFrom) {
+  const auto ended = run_group(4, milliseconds(8000), [](ProcessGroupGloo& group, int rank) {
+    Tensors t{at::full({4}, 1.0f)};
+    group.allreduce(t)->wait();
+    if (rank > 0) {
+      ::usleep(static_cast<useconds_t>(150000 * rank));
+      if (rank == 3) group.send(t, 0, 3)->wait();
+      ::kill(::getpid(), SIGKILL);
+    }
+    group.recvAnysource(t, 3)->wait();  // rank 3's
+    group.recvAnysource(t, 3)->wait();
+  });
+  EXPECT_EQ(ended[3].signal, SIGKILL);
+  EXPECT_EQ(ended[0].exit_code, 1);
+  expect_contains(ended[0].error, "RECVANYSOURCE with tag 3");
+  expect_contains(ended[0].error, "gave up waiting for ranks 1, 2, 3, of which lost ranks 1, 2, 3");
+  EXPECT_LT(ended[0].after - ended[3].after, milliseconds(2000));
+}
+
+// One that is left may still send, and is waited for; at the deadline it is said who is gone.
+TEST(FaultsOfMessages, AKilledRankAmongThoseAnyMessageIsReceivedFrom) {
+  const auto ended = run_group(3, milliseconds(1500), [](ProcessGroupGloo& group, int rank) {
+    Tensors t{at::full({4}, 1.0f)};
+    group.allreduce(t)->wait();
+    if (rank == 1) ::kill(::getpid(), SIGKILL);
+    if (rank == 2) {
+      ::usleep(400000);
+      group.send(t, 0, 3)->wait();
+      ::usleep(2500000);
+      return;
+    }
+    group.recvAnysource(t, 3)->wait();
+    group.recvAnysource(t, 3)->wait();
+  });
+  EXPECT_EQ(ended[2].exit_code, 0) << ended[2].error;
+  EXPECT_EQ(ended[0].exit_code, 1);
+  expect_contains(ended[0].error, "timed out waiting for ranks 1, 2, of which lost rank 1");
+}
+
 TEST_P(Faults, AStoppedRank) {
   const auto begin = std::chrono::steady_clock::now();
   const auto ended = run_group(4, milliseconds(700), [](ProcessGroupGloo& group, int rank) {
