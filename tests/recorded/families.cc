@@ -12,6 +12,7 @@ const std::vector<Family>& families() {
        {"type", "numbers"},
        // There is no message, or the planted number stands in it.
        [](const Json& one, const std::string& field) { return field == "numbers" && mentions_other_numbers(one); }},
+      {"func", replay_func, {"outputs", "then", "type"}},
       {"special", replay_special, {"outputs", "grad_inputs"}},
       {"spectral", replay_spectral, {"outputs", "grad_inputs"}},
       {"windows", replay_windows, {"outputs"}},
