@@ -367,7 +367,8 @@ void install_batching() {
 }
 
 const NamedRule* named_rule(std::string_view name) {
-  for (const auto rules : {pointwise_rules(), dimension_rules(), sample_rules(), product_rules(), value_rules()}) {
+  for (const auto rules : {pointwise_rules(), dimension_rules(), sample_rules(), product_rules(), index_rules(), layer_rules(),
+                           value_rules()}) {
     for (const NamedRule& rule : rules) {
       if (rule.name == name) return &rule;
     }

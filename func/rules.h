@@ -26,6 +26,8 @@ c10::ArrayRef<NamedRule> pointwise_rules();
 c10::ArrayRef<NamedRule> dimension_rules();
 c10::ArrayRef<NamedRule> sample_rules();
 c10::ArrayRef<NamedRule> product_rules();
+c10::ArrayRef<NamedRule> index_rules();
+c10::ArrayRef<NamedRule> layer_rules();
 c10::ArrayRef<NamedRule> value_rules();
 
 /// Sample by sample; warns once an operator.

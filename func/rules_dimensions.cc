@@ -158,8 +158,11 @@ void along(BatchedCall& call) {
 
 // flip() without dimensions changes nothing.
 void flip(BatchedCall& call) {
-  if (call[1].toIntVector().empty() || call.rank(0) == 0) return call.give(at::clone(call.tensor(0)));
-  along(call);
+  std::vector<int64_t> dims = call[1].toIntVector();
+  if (dims.empty() || call.rank(0) == 0) return call.give(at::clone(call.tensor(0)));
+  for (int64_t& d : dims) d = BatchedCall::shifted(d, call.rank(0));
+  call.set(1, IValue(std::move(dims)));
+  call.run();
 }
 
 // --- reductions ---
@@ -232,8 +235,20 @@ void trace(BatchedCall& call) {
   call.give(at::sum(at::diagonal(call.tensor(0), 0, 1, 2), {-1}));
 }
 
+void diag_embed(BatchedCall& call) {
+  const int64_t rank = call.rank(0) + 1;
+  TORCH_CHECK(call.rank(0) > 0, "diag_embed: expected a tensor with at least 1 dimension, got a 0-dim tensor");
+  for (const size_t i : {2, 3}) call.set(i, shifted(call[i], rank));
+  call.run();
+}
+
+// What is in no graph has none behind it either.
+void detach(BatchedCall& call) { call.give(at::detach(call.tensor(0))); }
+
 constexpr NamedRule kRules[] = {
     {"auto_view", &view},
+    {"detach", &detach},
+    {"diag_embed", &diag_embed},
     {"along", &along, true},
     {"flip", &flip},
     {"reduce", &reduce},

@@ -214,14 +214,17 @@ void convolution_backward(BatchedCall& call) {
 
 // --- linear systems ---
 
-// Batches of matrices, whose dimensions in front broadcast.
+// Batches of matrices, whose dimensions in front broadcast. Pivots and factors of reflectors are vectors.
 void linalg_pair(BatchedCall& call) {
+  const auto is_vector = [&](size_t i) {
+    return call.schema().arguments()[i].name() == "pivots" || (i == 1 && call.schema().base_name() == "ormqr");
+  };
   int64_t rank = 0;
   for (size_t i = 0; i < call.size(); ++i) {
-    if (call.is_tensor(i)) rank = std::max(rank, call.rank(i));
+    if (call.is_tensor(i)) rank = std::max(rank, call.rank(i) + (is_vector(i) ? 1 : 0));
   }
   for (size_t i = 0; i < call.size(); ++i) {
-    if (call.is_tensor(i)) call.set(i, IValue(call.padded(call.every_sample(i), true, rank)));
+    if (call.is_tensor(i)) call.set(i, IValue(call.padded(call.every_sample(i), true, rank - (is_vector(i) ? 1 : 0))));
   }
   call.run();
 }

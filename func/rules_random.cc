@@ -171,7 +171,6 @@ constexpr NamedRule kRules[] = {
     {"dynamic_shape", &dynamic_shape},
     {"refused", &refused, true},
     {"loop", &loop_rule, true, Batching::Kind::kLoop},
-    {"index_along", &loop_rule, true, Batching::Kind::kLoop},
     {"compose", nullptr, false, Batching::Kind::kComposed},
     {"decompose", nullptr, false, Batching::Kind::kDecomposed},
 };

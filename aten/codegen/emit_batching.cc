@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "aten/codegen/emit.h"
 
 namespace kindling::codegen {
@@ -36,6 +38,25 @@ std::string batching_words(const Operator& op) {
   if (!op.entry.batch().empty()) return op.entry.batch();
   if (op.entry.element_wise()) return "auto_element_wise";
   return from_sharding(op.entry.sharding());
+}
+
+std::vector<std::string> looped_operators(const std::vector<Table>& tables) {
+  std::vector<std::string> names;
+  for (const Table& table : tables) {
+    for (const Operator& op : table.operators) {
+      const std::string words = batching_words(op);
+      const auto& arguments = op.main.schema.arguments();
+      const bool takes_tensors = std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+        return is_tensor_like(argument.shape());
+      });
+      const bool parts = op.composite() || op.main.kernel(Kernel::ANY) != nullptr || !op.entry.decomposition().empty();
+      const bool without = words.empty() && op.main.kernel(Kernel::CPU) != nullptr && !parts;
+      if (takes_tensors && (words == "loop" || words == "random_loop" || without)) {
+        names.push_back(op.main.schema.qualified_name());
+      }
+    }
+  }
+  return names;
 }
 
 std::string emit_batching(const std::vector<Table>& tables) {

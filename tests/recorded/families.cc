@@ -47,6 +47,7 @@ const std::vector<Family>& families() {
        replay_amp,
        {"operators", "dtype", "rows", "output", "loss", "grad_parameters", "unscaled", "scale", "growth_tracker",
         "parameters", "state_dict", "errors"}},
+      {"vmap_ops", replay_vmap_ops, {"outputs"}},
       {"nn_modules",
        replay_nn_modules,
        {"then", "state_dict_keys", "parameters", "buffers", "outputs", "grad_inputs", "grad_parameters",

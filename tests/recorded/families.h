@@ -39,6 +39,7 @@ void replay_nn_modules(const Json& one, Check& check);
 void replay_nn_utils(const Json& one, Check& check);
 void replay_special(const Json& one, Check& check);
 void replay_spectral(const Json& one, Check& check);
+void replay_vmap_ops(const Json& one, Check& check);
 void replay_windows(const Json& one, Check& check);
 
 }  // namespace recorded

@@ -1,0 +1,383 @@
+// Every batching rule by brute force: each operator that a recorded call comes to is also mapped over copies of its
+// arguments with different values, over every dimension, for all tensors and for each alone, and in two levels; what comes out
+// is the stack of single calls, and so are the gradients. An operator with a rule for which there is no call is a failure.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aten/codegen/batching_table.h"
+#include "aten/core/dispatch_mode.h"
+#include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
+#include "aten/ops/creation/ops.h"
+#include "aten/ops/join/ops.h"
+#include "aten/ops/rearrange/ops.h"
+#include "aten/ops/reduce/ops.h"
+#include "aten/ops/view/ops.h"
+#include "autograd/autograd.h"
+#include "c10/core/grad_mode.h"
+#include "c10/core/thread_state.h"
+#include "func/batching.h"
+#include "func/vmap.h"
+#include "tests/conformance/checked_in.h"
+#include "tests/conformance/compare.h"
+
+namespace torch::func {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+using c10::OperatorHandle;
+using c10::Stack;
+using Tensors = std::vector<Tensor>;
+
+// The defined tensors among the values, in lists too.
+Tensors tensors_of(const Stack& values, std::vector<size_t>* arguments = nullptr) {
+  Tensors tensors;
+  for (size_t a = 0; a < values.size(); ++a) {
+    const auto add = [&](const IValue& value) {
+      if (!value.isTensor() || !value.toTensor().defined()) return;
+      tensors.push_back(value.toTensor());
+      if (arguments != nullptr) arguments->push_back(a);
+    };
+    if (values[a].isList()) {
+      for (const IValue& element : values[a].toListRef()) add(element);
+    } else {
+      add(values[a]);
+    }
+  }
+  return tensors;
+}
+
+Stack with_tensors(const Stack& values, const Tensors& tensors) {
+  size_t next = 0;
+  const auto replaced = [&](const IValue& value) {
+    return value.isTensor() && value.toTensor().defined() ? IValue(tensors.at(next++)) : value;
+  };
+  Stack result;
+  for (const IValue& value : values) {
+    if (!value.isList()) {
+      result.push_back(replaced(value));
+      continue;
+    }
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const IValue& element : value.toListRef()) list.push_back(replaced(element));
+    result.push_back(IValue(list));
+  }
+  return result;
+}
+
+bool is_plain(const Tensor& t) {
+  return t.layout() == at::kStrided && !t.is_quantized() && !t.is_nested() && t.is_cpu() && t.dim() < 8;
+}
+bool is_floating(const Tensor& t) { return c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()); }
+
+// The same numbers in the opposite order: still symmetric, positive definite, in range where they were.
+Tensor reversed(const Tensor& t) {
+  if (!is_floating(t) || t.numel() < 2) return at::clone(t);
+  return at::reshape(at::flip(at::reshape(t, {-1}), {0}), t.sizes());
+}
+
+// What a call gives for tensors in the place of its own.
+struct Call {
+  const OperatorHandle& op;
+  const Stack& arguments;
+
+  Tensors operator()(const Tensors& tensors) const {
+    Stack stack = with_tensors(arguments, tensors);
+    op.callBoxed(stack);
+    return tensors_of(stack);
+  }
+};
+
+class Verifier final : public at::DispatchMode {
+ public:
+  void handle(const OperatorHandle& op, c10::DispatchKeySet, Stack* stack) override {
+    const Stack before = *stack;
+    Tensors inputs;
+    std::vector<size_t> places;
+    const std::string name = toString(op.operator_name());
+    const Batching& batching = batching_of(op);
+    bool wanted = (batching.kind == Batching::Kind::kRule || batching.kind == Batching::Kind::kInPlace ||
+                   batching.kind == Batching::Kind::kDecomposed) && tried_[name] < kCallsOfOne && problems.count(name) == 0;
+    if (wanted) {
+      inputs = tensors_of(before, &places);
+      wanted = !inputs.empty();
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        wanted = wanted && is_plain(inputs[i]) && inputs[i].numel() <= 512;
+        const bool written = op.schema().arguments()[places[i]].is_write();
+        // What elements that share memory become depends on the order.
+        wanted = wanted && (!written || inputs[i].is_non_overlapping_and_dense());
+        if (wanted) {
+          const Tensor kept = at::clone(at::detach(inputs[i]));
+          kept.unsafeGetTensorImpl()->set_wrapped_number(inputs[i].unsafeGetTensorImpl()->is_wrapped_number());
+          inputs[i] = kept;
+        }
+      }
+    }
+    op.callBoxed(stack);
+    if (!wanted) return;
+    for (const Tensor& t : tensors_of(*stack)) {
+      if (!is_plain(t)) return;
+    }
+    // As a program would call it.
+    const c10::ForceDispatchKeyGuard as_outside({}, {});
+    ++tried_[name];
+    verify(op, name, before, inputs, places);
+  }
+
+  std::map<std::string, std::string> problems;  // by operator, the first
+  std::set<std::string> operators;              // for which something was compared
+  int64_t maps = 0, gradients = 0;
+
+ private:
+  static constexpr int kCallsOfOne = 12;
+  std::map<std::string, int> tried_;
+
+  // One way to map: in_dims of the inner and the outer level, nullopt for a tensor that is the same for all samples.
+  struct Way {
+    std::vector<Dims> inner, outer;
+    bool two_levels = false;
+  };
+
+  static std::vector<Way> ways_of(const Tensors& inputs) {
+    std::vector<Way> ways;
+    int64_t rank = 0;
+    for (const Tensor& t : inputs) rank = std::max(rank, t.dim());
+    for (int64_t d = 0; d <= rank; ++d) {
+      Way way;
+      for (const Tensor& t : inputs) way.inner.emplace_back(std::min(d, t.dim()));
+      ways.push_back(way);
+    }
+    for (size_t alone = 0; alone < inputs.size() && inputs.size() > 1; ++alone) {
+      Way way;
+      for (size_t i = 0; i < inputs.size(); ++i) way.inner.push_back(i == alone ? Dims(-1) : Dims(std::nullopt));
+      ways.push_back(way);
+    }
+    Way both, split;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      both.inner.emplace_back(-1);
+      both.outer.emplace_back(0);
+      split.inner.push_back(i == 0 && inputs.size() > 1 ? Dims(std::nullopt) : Dims(0));
+      split.outer.push_back(i == 0 ? Dims(-1) : Dims(std::nullopt));
+    }
+    both.two_levels = split.two_levels = true;
+    ways.push_back(both);
+    ways.push_back(split);
+    return ways;
+  }
+
+  void verify(const OperatorHandle& op, const std::string& name, const Stack& arguments, const Tensors& inputs,
+              const std::vector<size_t>& places) {
+    const Call call{op, arguments};
+    std::vector<Tensors> samples{inputs, {}};
+    for (const Tensor& t : inputs) samples[1].push_back(reversed(t));
+    const auto single = [&](size_t s, size_t u, const Way& way, bool record) {
+      Tensors given;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const size_t inner = way.inner[i].dim() ? s : 0, outer = way.two_levels && way.outer[i].dim() ? u : 0;
+        Tensor t = at::clone(samples[(inner + outer) % 2][i]);
+        t.unsafeGetTensorImpl()->set_wrapped_number(inputs[i].unsafeGetTensorImpl()->is_wrapped_number());
+        if (record && is_floating(t)) t.requires_grad_();
+        given.push_back(t);
+      }
+      return given;
+    };
+    for (const Way& way : ways_of(inputs)) {
+      // What is written to has to have a value for each sample.
+      bool writes_shared = false;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const bool written = op.schema().arguments()[places[i]].is_write();
+        writes_shared = writes_shared || (written && (!way.inner[i].dim() || (way.two_levels && !way.outer[i].dim())));
+      }
+      if (writes_shared) continue;
+      const size_t inner = 2, outer = way.two_levels ? 3 : 1;
+      std::vector<Tensors> expected;
+      try {
+        const c10::NoGradGuard no_grad;
+        for (size_t u = 0; u < outer; ++u) {
+          for (size_t s = 0; s < inner; ++s) expected.push_back(call(single(s, u, way, false)));
+        }
+      } catch (const std::exception&) {
+        samples[1] = samples[0];  // the operator takes no others
+        continue;
+      }
+      bool same_sizes = true;
+      for (const Tensors& one : expected) {
+        for (size_t k = 0; k < one.size(); ++k) same_sizes = same_sizes && one[k].sizes() == expected[0][k].sizes();
+      }
+      if (!same_sizes) continue;
+      std::string said = name + ":";
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        said += " " + c10::str(inputs[i].sizes()) + " by " + way.inner[i].str() + (way.two_levels ? " in " + way.outer[i].str() : "");
+      }
+      try {
+        std::string problem = compare(call, inputs, samples, way, inner, outer, expected, name);
+        if (problem.empty() && !op.schema().is_mutable()) problem = compare_gradients(call, inputs, samples, way, single);
+        if (!problem.empty()) problems.emplace(name, said + ": " + problem);
+      } catch (const std::exception& error) {
+        problems.emplace(name, said + ": " + std::string(error.what()).substr(0, 400));
+      }
+      if (problems.count(name) > 0) return;
+    }
+  }
+
+  // The samples of an argument together, as the dimensions of the way say.
+  static Tensor together(const std::vector<Tensors>& samples, size_t i, const Way& way, size_t inner, size_t outer) {
+    const auto of_outer = [&](size_t u) {
+      if (!way.inner[i].dim()) return at::clone(samples[u % 2][i]);
+      Tensors all;
+      for (size_t s = 0; s < inner; ++s) all.push_back(samples[(s + u) % 2][i]);
+      return at::stack(all, *way.inner[i].dim());
+    };
+    if (!way.two_levels || !way.outer[i].dim()) return of_outer(0);
+    Tensors all;
+    for (size_t u = 0; u < outer; ++u) all.push_back(of_outer(u));
+    return at::stack(all, *way.outer[i].dim());
+  }
+
+  static Tensors mapped(const Call& call, const Way& way, const Tensors& all) {
+    const auto once = vmap([&](const Tensors& t) { return call(t); }, std::vector<Dims>{Dims(way.inner)});
+    if (!way.two_levels) return once(all);
+    return vmap([&](const Tensors& t) { return once(t); }, std::vector<Dims>{Dims(way.outer)})(all);
+  }
+
+  std::string compare(const Call& call, const Tensors& inputs, const std::vector<Tensors>& samples, const Way& way, size_t inner,
+                      size_t outer, const std::vector<Tensors>& expected, const std::string& name) {
+    const c10::NoGradGuard no_grad;
+    Tensors all;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      all.push_back(together(samples, i, way, inner, outer));
+      all.back().unsafeGetTensorImpl()->set_wrapped_number(inputs[i].unsafeGetTensorImpl()->is_wrapped_number() &&
+                                                           all.back().dim() == 0);
+    }
+    const Tensors got = mapped(call, way, all);
+    ++maps;
+    operators.insert(name);
+    if (got.size() != expected[0].size()) return c10::str(got.size(), " results instead of ", expected[0].size());
+    for (size_t k = 0; k < got.size(); ++k) {
+      Tensors one, rows;
+      for (size_t u = 0; u < outer; ++u) {
+        one.clear();
+        for (size_t s = 0; s < inner; ++s) one.push_back(expected[u * inner + s][k]);
+        rows.push_back(at::stack(one));
+      }
+      const Tensor want = way.two_levels ? at::stack(rows) : rows[0];
+      // New memory has no values yet.
+      if (name.find("empty") != std::string::npos) {
+        if (got[k].sizes() != want.sizes()) return c10::str("sizes ", got[k].sizes(), " instead of ", want.sizes());
+        continue;
+      }
+      if (const auto mismatch = conformance::difference(got[k], want, 100)) return c10::str("result ", k, ": ", mismatch->text());
+    }
+    return "";
+  }
+
+  // Gradients for the tensors with all samples, against those of single calls.
+  template <typename Single>
+  std::string compare_gradients(const Call& call, const Tensors& inputs, const std::vector<Tensors>& samples, const Way& way,
+                                const Single& single) {
+    if (way.two_levels) return "";
+    const c10::AutoGradMode grad(true);
+    const auto gradients_of = [](const Tensors& results, const Tensors& leaves, Tensors& gradients) {
+      Tensors roots, ones;
+      for (const Tensor& r : results) {
+        if (!r.requires_grad()) continue;
+        roots.push_back(r);
+        ones.push_back(at::ones_like(r));
+      }
+      if (roots.empty()) return false;
+      gradients = torch::autograd::grad(roots, leaves, ones, std::nullopt, false, /*allow_unused=*/true);
+      return true;
+    };
+    const auto leaves_of = [](const Tensors& tensors) {
+      Tensors leaves;
+      for (const Tensor& t : tensors) {
+        if (t.requires_grad()) leaves.push_back(t);
+      }
+      return leaves;
+    };
+    std::vector<Tensors> expected;
+    try {
+      for (size_t s = 0; s < 2; ++s) {
+        const Tensors given = single(s, 0, way, true), leaves = leaves_of(given);
+        Tensors gradients;
+        if (leaves.empty() || !gradients_of(call(given), leaves, gradients)) return "";
+        expected.push_back(gradients);
+      }
+    } catch (const std::exception&) {
+      return "";  // not differentiable
+    }
+    Tensors all;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      all.push_back(together(samples, i, way, 2, 1));
+      if (is_floating(all.back())) all.back().requires_grad_();
+    }
+    const Tensors leaves = leaves_of(all);
+    Tensors got;
+    if (!gradients_of(mapped(call, way, all), leaves, got)) return "no gradient";
+    size_t k = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!all[i].requires_grad()) continue;
+      const Tensor &a = expected[0][k], &b = expected[1][k];
+      const Tensor gradient = got[k++];
+      if (!a.defined() || !b.defined()) {
+        if (gradient.defined() && at::any(at::ne(gradient, 0)).item<bool>()) return c10::str("gradient ", i, " where there is none");
+        continue;
+      }
+      const Tensor want = way.inner[i].dim() ? at::stack({a, b}, *way.inner[i].dim()) : at::add(a, b);
+      if (!gradient.defined()) {
+        if (at::any(at::ne(want, 0)).item<bool>()) return c10::str("gradient ", i, " is missing");
+        continue;
+      }
+      if (const auto mismatch = conformance::difference(gradient, want, 1000)) return c10::str("gradient ", i, ": ", mismatch->text());
+    }
+    ++gradients;
+    return "";
+  }
+};
+
+TEST(BatchingRules, MapsAreStacksOfSingleCalls) {
+  Verifier verifier;
+  conformance::Options options;
+  options.runner = [&](const std::function<void()>& call) {
+    const at::DispatchModeGuard on(verifier);
+    call();
+  };
+  for (const conformance::CaseSet* set :
+       {&conformance::first_families(), &conformance::gradients(), &conformance::shapes(), &conformance::newer()}) {
+    for (const std::string& name : set->names()) {
+      const conformance::OperatorReport report = conformance::replay_operator(*set, name, options);
+      for (const conformance::CaseFailure& failure : report.failures) ADD_FAILURE() << name << ": " << failure.text();
+    }
+  }
+  for (const auto& [name, problem] : verifier.problems) ADD_FAILURE() << problem;
+  std::printf("%zu operators, %lld maps, %lld with gradients\n", verifier.operators.size(),
+              static_cast<long long>(verifier.maps), static_cast<long long>(verifier.gradients));
+
+  // Operators without a call, by the reason.
+  std::set<std::string> without;
+  std::ifstream lines("tests/vmap/without_calls.txt");
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line[0] != '#') without.insert("aten::" + line.substr(0, line.find(':')));
+  }
+  for (const at::BatchingEntry& entry : at::kBatchingTable) {
+    const std::string name = std::string("aten::") + entry.name;
+    if (entry.words[0] == '\0' || entry.functional[0] != '\0') continue;
+    const size_t dot = name.find('.');
+    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot), dot == name.npos ? "" : name.substr(dot + 1));
+    const bool by_rule = batching_of(op).kind == Batching::Kind::kRule;
+    const bool tried = verifier.operators.count(name) > 0;
+    if (by_rule && !tried) EXPECT_EQ(without.count(name), 1u) << name << " has a rule (" << entry.words << ") and no call";
+    if (tried) EXPECT_EQ(without.count(name), 0u) << name << " has a call";
+  }
+}
+
+}  // namespace
+}  // namespace torch::func
