@@ -321,5 +321,30 @@ TEST(Functionalize, DoesTheSameWithoutWrites) {
   EXPECT_NE(message_of([&] { functionalize(f, "all"); }).find("remove=all"), std::string::npos);
 }
 
+// The examples of docs/func.md.
+TEST(Page, Examples) {
+  at::manual_seed(2);
+  const Tensor w = at::randn({3}, at::kDouble), x = at::randn({4, 3}, at::kDouble), y = at::randn({4}, at::kDouble);
+  auto loss = [](const Tensor& w, const Tensor& x, const Tensor& y) { return (at::mv(x, w) - y).pow(2).mean(); };
+  Tensor g = grad(loss)(w, x, y);                                        // of w's sizes
+  auto [gw, gx] = grad(loss, argnums<0, 1>)(w, x, y);
+  Tensor h = hessian(loss)(w, x, y);                                     // of w's sizes twice
+  auto row_loss = [](const Tensor& w, const Tensor& row, const Tensor& y) { return (at::dot(w, row) - y).pow(2); };
+  Tensor each = vmap(grad(row_loss), {std::nullopt, 0, 0})(w, x, y);     // a gradient a row: per-sample gradients
+  EXPECT_TRUE(close(g, at::mv(x.t(), at::mv(x, w) - y) * 0.5));
+  EXPECT_TRUE(close(gw, g));
+  EXPECT_TRUE(close(gx, at::outer(at::mv(x, w) - y, w) * 0.5));
+  EXPECT_TRUE(close(h, at::mm(x.t(), x) * 0.5));
+  EXPECT_TRUE(close(each.mean({0}), g));
+
+  auto with_prediction = [](const Tensor& w, const Tensor& x) {
+    Tensor y = at::mv(x, w);
+    return std::pair(y.pow(2).sum(), y);
+  };
+  auto [gradient, prediction] = grad(with_prediction, argnums<0>, has_aux)(w, x);
+  EXPECT_TRUE(close(prediction, at::mv(x, w)));
+  EXPECT_TRUE(close(gradient, 2 * at::mv(x.t(), prediction)));
+}
+
 }  // namespace
 }  // namespace torch::func
