@@ -7,6 +7,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
+#include "autograd/engine/forward_grad.h"
 #include "c10/util/exception.h"
 
 namespace torch::func::detail {
@@ -14,7 +15,7 @@ namespace {
 
 using autograd::Node;
 
-// The same values without a history; tangents stay.
+// The same values without a history; tangents stay as they are.
 at::Tensor without_history(const at::Tensor& t) {
   if (!t.key_set().has(c10::DispatchKey::ForwardAD)) return at::detach(t);
   const c10::NoGradGuard no_grad;
@@ -164,11 +165,28 @@ Pullback ReverseLevel::pullback(const TensorList& outputs) const {
   return result;
 }
 
+// Tangents were recorded within this level as well.
+at::Tensor ReverseLevel::finished_physical(const at::Tensor& t) const {
+  at::Tensor result = t.requires_grad() && !leads_outside(t) ? without_history(t) : t;
+  std::vector<at::Tensor> tangents = autograd::all_tangents_of(t);
+  bool replaced = false;
+  for (at::Tensor& tangent : tangents) {
+    if (!tangent.defined()) continue;
+    const at::Tensor one = finished_physical(tangent);
+    replaced = replaced || !one.is_same(tangent);
+    tangent = one;
+  }
+  if (!replaced) return result;
+  if (result.is_same(t)) result = at::alias(t);
+  autograd::put_all_tangents(result, tangents);
+  return result;
+}
+
 at::Tensor ReverseLevel::finished(const at::Tensor& result) const {
   if (!result.defined()) return result;
-  if (!levels_.batch(result)) return !result.requires_grad() || leads_outside(result) ? result : without_history(result);
-  const at::Tensor t = levels_.physical(result);
-  return !t.requires_grad() || leads_outside(t) ? result : levels_.batched(without_history(t));
+  if (!levels_.batch(result)) return finished_physical(result);
+  const at::Tensor t = levels_.physical(result), done = finished_physical(t);
+  return done.is_same(t) ? result : levels_.batched(done);
 }
 
 }  // namespace torch::func::detail

@@ -65,6 +65,7 @@ class ReverseLevel {
 
  private:
   bool leads_outside(const at::Tensor& physical) const;
+  at::Tensor finished_physical(const at::Tensor& t) const;
 
   const bool records_outside_;
   const c10::InferenceMode normal_{false};
