@@ -15,11 +15,11 @@ namespace {
 
 using autograd::Node;
 
-// The same values without a history; tangents stay as they are.
-at::Tensor without_history(const at::Tensor& t) {
-  if (!t.key_set().has(c10::DispatchKey::ForwardAD)) return at::detach(t);
-  const c10::NoGradGuard no_grad;
-  return at::alias(t);
+// The same values without a history, and with these tangents.
+at::Tensor without_history(const at::Tensor& t, const std::vector<at::Tensor>& tangents) {
+  at::Tensor result = at::detach(t);
+  autograd::put_all_tangents(result, tangents);
+  return result;
 }
 
 bool differentiable(const at::Tensor& t) {
@@ -126,7 +126,9 @@ ReverseLevel::ReverseLevel(const TensorList& inputs)
   for (const at::Tensor& input : inputs) {
     at::Tensor t = levels_.physical(input);
     if (t.is_inference()) t = at::clone(t);
-    t = records_outside_ && t.requires_grad() ? at::alias(t) : without_history(t).set_requires_grad(true);
+    t = records_outside_ && t.requires_grad()
+            ? at::alias(t)
+            : without_history(t, autograd::all_tangents_of(t)).set_requires_grad(true);
     variables_.push_back(levels_.batched(t));
     inputs_.push_back(std::move(t));
   }
@@ -167,17 +169,17 @@ Pullback ReverseLevel::pullback(const TensorList& outputs) const {
 
 // Tangents were recorded within this level as well.
 at::Tensor ReverseLevel::finished_physical(const at::Tensor& t) const {
-  at::Tensor result = t.requires_grad() && !leads_outside(t) ? without_history(t) : t;
   std::vector<at::Tensor> tangents = autograd::all_tangents_of(t);
   bool replaced = false;
   for (at::Tensor& tangent : tangents) {
     if (!tangent.defined()) continue;
-    const at::Tensor one = finished_physical(tangent);
+    at::Tensor one = finished_physical(tangent);
     replaced = replaced || !one.is_same(tangent);
-    tangent = one;
+    tangent = std::move(one);
   }
-  if (!replaced) return result;
-  if (result.is_same(t)) result = at::alias(t);
+  if (t.requires_grad() && !leads_outside(t)) return without_history(t, tangents);
+  if (!replaced) return t;
+  at::Tensor result = at::alias(t);
   autograd::put_all_tangents(result, tangents);
   return result;
 }
