@@ -235,6 +235,7 @@ void handle(void*, const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     case Batching::Kind::kInPlace:
       return run_functional(op, batching, *stack);
     case Batching::Kind::kRule:
+    case Batching::Kind::kRefused:
     case Batching::Kind::kRandom:
     case Batching::Kind::kLoop:
       break;

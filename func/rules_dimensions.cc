@@ -96,6 +96,8 @@ void view(BatchedCall& call) {
     const auto offset = call[3].isNone() ? std::nullopt : std::optional<int64_t>(call[3].toInt());
     return call.give(at::as_strided(self, size, stride, offset));
   }
+  // Parts of a number lie side by side, whatever lies between samples.
+  if (op == "view_as_complex" && self.dim() > 1 && self.stride(-1) != 1) return call.give(at::view_as_complex(at::contiguous(self)));
   // A sample without dimensions has one in its own views, where an operator counts it as that.
   const bool scalar = rank == 0;
   for (size_t i = 1; i < call.size(); ++i) {
