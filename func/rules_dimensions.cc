@@ -203,6 +203,11 @@ void reduce(BatchedCall& call) {
   const int keep_at = call.index("keepdim");
   const bool keep = keep_at >= 0 && call[static_cast<size_t>(keep_at)].toBool();
   const bool takes_list = call.schema().arguments()[d].shape().list;
+  // To these two an empty list says that no dimension is reduced.
+  const std::string name = call.schema().base_name();
+  if (takes_list && (name == "all.dims" || name == "any.dims") && !call[d].isNone() && call[d].toIntVector().empty()) {
+    return call.run();
+  }
   const bool all = call[d].isNone() || (takes_list && !call[d].isInt() && call[d].toIntVector().empty());
   if (rank == 0) {
     if (!all) (void)shifted(call[d], rank);

@@ -70,7 +70,8 @@ void index_along(BatchedCall& call) {
       if (value_at >= 0 && call.is_tensor(static_cast<size_t>(value_at))) {
         const size_t v = static_cast<size_t>(value_at);
         const Tensor value = call.padded(call.tensor(v), call.batched(v), self.dim() - 1);
-        result = at::scatter(self, dim, from_begin, at::expand(at::to(value, self.scalar_type()), sizes));
+        const Tensor nowhere = at::zeros(self.sizes(), self.options().dtype(at::kBool));
+        result = at::where(at::scatter(nowhere, dim, from_begin, true), at::to(value, self.scalar_type()), self);
       } else {
         result = at::scatter(self, dim, from_begin, call.named("value").toScalar());
       }
@@ -204,7 +205,7 @@ void index_put(BatchedCall& call) {
   if (!indices) {
     if (!put_by_mask(call, result)) return loop_rule(call);
   } else {
-    TORCH_CHECK(!indices->empty(), call.schema().base_name(), ": there are no indices");
+    if (indices->empty()) return loop_rule(call);
     const Layout layout = layout_of(call, *indices);
     const int64_t rank = layout.rank + layout.others;
     TORCH_CHECK(call.rank(2) <= rank, "shape mismatch: value tensor of ", call.rank(2),
@@ -287,9 +288,8 @@ void embedding(BatchedCall& call) {
 }
 
 void one_hot(BatchedCall& call) {
-  TORCH_CHECK(call.named("num_classes").toInt() != -1, "vmap: one_hot needs the number of classes, which would be another one in "
-              "each sample");
-  call.run();
+  // Where the number of classes is not said, it is that of each sample.
+  call.named("num_classes").toInt() == -1 ? loop_rule(call) : call.run();
 }
 
 // --- sorted sequences ---

@@ -64,6 +64,22 @@ void element_wise(BatchedCall& call) {
   call.run();
 }
 
+// copy(self, src): the sizes are those of self.
+void copy(BatchedCall& call) {
+  if (!call.schema().is_mutable()) call.replace(0, call.every_sample(0));
+  element_wise(call);
+}
+
+// fill(self, value) with a value of each sample.
+void fill(BatchedCall& call) {
+  if (!call.batched(1)) return call.run();
+  TORCH_CHECK(call.rank(1) == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", call.rank(1),
+              " dimensions.");
+  const Tensor self = call.every_sample(0);
+  const Tensor value = at::to(call.padded(call.tensor(1), true, call.rank(0)), self.scalar_type());
+  call.give(at::clone(at::expand(value, self.sizes()), at::MemoryFormat::Contiguous));
+}
+
 // 0: no reduction, 1: the mean, 2: the sum.
 void loss(BatchedCall& call) {
   const int at = call.index("reduction");
@@ -123,6 +139,8 @@ void masked_fill(BatchedCall& call) {
 }
 
 constexpr NamedRule kRules[] = {
+    {"copy", &copy, true},
+    {"fill", &fill},
     {"masked_fill", &masked_fill},
     {"auto_element_wise", &element_wise, true},
     {"leading", &leading, true},

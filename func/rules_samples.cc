@@ -1,5 +1,4 @@
 // Rules of operators with a bounded number of dimensions: the samples join the dimension in front.
-#include <algorithm>
 #include <charconv>
 
 #include "aten/ops/view/ops.h"
@@ -35,17 +34,17 @@ void samples(BatchedCall& call) {
     call.set(static_cast<size_t>(i), IValue(size));
   }
   call.run();
+  if (join <= 0) return;
   std::vector<int64_t> front;
-  for (int64_t d = 0; d <= std::max<int64_t>(join, 0); ++d) front.push_back(self.size(d));
+  int64_t count = 1;
+  for (int64_t d = 0; d <= join; ++d) {
+    front.push_back(self.size(d));
+    count *= self.size(d);
+  }
   for (IValue& result : call.results) {
-    if (!result.isTensor() || !result.toTensor().defined()) continue;
-    const Tensor t = result.toTensor();
     // What was not asked for has size [0].
-    const bool absent = t.dim() == 1 && t.size(0) == 0 && self.numel() > 0;
-    if (absent) {
-      result = IValue(at::expand(t, {call.batch_size(), 0}));
-    } else if (join > 0) {
-      result = IValue(at::unflatten(t, 0, front));
+    if (result.isTensor() && result.toTensor().defined() && result.toTensor().size(0) == count) {
+      result = IValue(at::unflatten(result.toTensor(), 0, front));
     }
   }
 }

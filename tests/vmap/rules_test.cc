@@ -11,15 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "aten/aten.h"
 #include "aten/codegen/batching_table.h"
 #include "aten/core/dispatch_mode.h"
-#include "aten/ops/binary/ops.h"
-#include "aten/ops/copy/ops.h"
-#include "aten/ops/creation/ops.h"
-#include "aten/ops/join/ops.h"
-#include "aten/ops/rearrange/ops.h"
-#include "aten/ops/reduce/ops.h"
-#include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/thread_state.h"
@@ -368,6 +362,49 @@ class Verifier final : public at::DispatchMode {
   }
 };
 
+// Calls, and their backward passes, of what no recording has and no generated call fits.
+void call_others(Verifier& verifier) {
+  const at::DispatchModeGuard on(verifier);
+  const auto x = [](std::vector<int64_t> sizes) {
+    return at::sin(at::arange(c10::checked_numel(sizes), at::kDouble)).view(sizes).requires_grad_();
+  };
+  const auto backward = [](const Tensor& result) { at::sum(result).backward(); };
+  backward(at::col2im(x({2, 8, 4}), {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}));
+  backward(at::fill(x({2, 3}), x({})));
+  backward(at::fft_irfft(at::complex(x({2, 3}), x({2, 3}))));
+  const Tensor square = at::add(x({2, 3, 3}).detach(), at::mul(at::eye(3, at::kDouble), 4));
+  const auto [factors, pivots] = at::linalg_lu_factor(square);
+  at::linalg_lu_solve(factors, pivots, x({2, 3, 2}).detach());
+  const auto [ldl, ldl_pivots] = at::linalg_ldl_factor(at::add(square, at::mT(square)));
+  at::linalg_ldl_solve(ldl, ldl_pivots, x({2, 3, 2}).detach());
+  backward(at::reflection_pad2d(x({2, 2, 3, 4}), {1, 1, 1, 0}));
+  backward(at::reflection_pad3d(x({2, 2, 3, 3, 3}), {1, 1, 1, 0, 1, 1}));
+  backward(at::replication_pad2d(x({2, 2, 3, 4}), {1, 1, 1, 0}));
+  backward(at::replication_pad3d(x({2, 2, 3, 3, 3}), {1, 1, 1, 0, 1, 1}));
+  backward(std::get<0>(at::fractional_max_pool2d(x({2, 2, 5, 5}), {2, 2}, {3, 3}, at::full({2, 2, 2}, 0.5, at::kDouble))));
+  backward(std::get<0>(at::fractional_max_pool3d(x({2, 2, 4, 4, 4}), {2, 2, 2}, {2, 2, 2}, at::full({2, 2, 3}, 0.5, at::kDouble))));
+  backward(at::max_pool3d(x({2, 2, 4, 4, 4}), {2, 2, 2}));
+  backward(at::avg_pool3d(x({2, 2, 4, 4, 4}), {2, 2, 2}));
+  const Tensor places = at::mul(at::sin(at::arange(48, at::kDouble)), 0.9);
+  backward(at::grid_sampler_2d(x({2, 2, 3, 3}), places.slice(0, 0, 24).view({2, 3, 2, 2}), 0, 0, false));
+  backward(at::grid_sampler_3d(x({2, 2, 3, 3, 3}), places.view({2, 2, 2, 2, 3}), 0, 0, false));
+  backward(at::upsample_linear1d(x({2, 2, 3}), {5}, false));
+  backward(at::upsample_nearest1d(x({2, 2, 3}), {5}));
+  backward(at::_upsample_nearest_exact1d(x({2, 2, 3}), {5}));
+  using Upsample = Tensor (*)(const Tensor&, at::IntArrayRef, bool, std::optional<double>, std::optional<double>);
+  for (const Upsample upsample : {static_cast<Upsample>(at::upsample_bilinear2d), static_cast<Upsample>(at::upsample_bicubic2d),
+                                  static_cast<Upsample>(at::_upsample_bilinear2d_aa),
+                                  static_cast<Upsample>(at::_upsample_bicubic2d_aa),
+                                  static_cast<Upsample>(at::_upsample_lanczos2d_aa)}) {
+    backward(upsample(x({2, 2, 3, 4}), {5, 3}, false, std::nullopt, std::nullopt));
+  }
+  backward(at::upsample_nearest2d(x({2, 2, 3, 4}), {5, 3}));
+  backward(at::_upsample_nearest_exact2d(x({2, 2, 3, 4}), {5, 3}));
+  backward(at::upsample_trilinear3d(x({2, 2, 3, 4, 2}), {5, 3, 3}, false));
+  backward(at::upsample_nearest3d(x({2, 2, 3, 4, 2}), {5, 3, 3}));
+  backward(at::_upsample_nearest_exact3d(x({2, 2, 3, 4, 2}), {5, 3, 3}));
+}
+
 TEST(BatchingRules, MapsAreStacksOfSingleCalls) {
   Verifier verifier;
   conformance::Options options;
@@ -388,6 +425,7 @@ TEST(BatchingRules, MapsAreStacksOfSingleCalls) {
     if (entry.words[0] == '\0' || entry.functional[0] != '\0' || verifier.operators.count(toString(op.operator_name())) > 0) continue;
     for (uint64_t number = 0; number < 60 && verifier.calls_of(op) < 6; ++number) verifier.call_generated(op, number);
   }
+  call_others(verifier);
   for (const auto& [name, problem] : verifier.problems) ADD_FAILURE() << problem;
   std::printf("%zu operators, %lld maps, %lld with gradients\n", verifier.operators.size(),
               static_cast<long long>(verifier.maps), static_cast<long long>(verifier.gradients));
