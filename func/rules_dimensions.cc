@@ -204,7 +204,7 @@ void reduce(BatchedCall& call) {
   const bool keep = keep_at >= 0 && call[static_cast<size_t>(keep_at)].toBool();
   const bool takes_list = call.schema().arguments()[d].shape().list;
   // To these two an empty list says that no dimension is reduced.
-  const std::string name = call.schema().base_name();
+  const std::string name = call.schema().qualified_name();
   if (takes_list && (name == "all.dims" || name == "any.dims") && !call[d].isNone() && call[d].toIntVector().empty()) {
     return call.run();
   }

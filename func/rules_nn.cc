@@ -97,6 +97,8 @@ void batch_norm(BatchedCall& call) {
 
 // _fused_attention and its backward: samples join the batch; a mask that lacks that dimension gets it.
 void attention(BatchedCall& call) {
+  // What a seed drops depends on the place in the batch.
+  if (call.named("dropout_p").toDouble() != 0) return loop_rule(call);
   const size_t mask = static_cast<size_t>(call.index("attn_mask"));
   const Tensor query = call.every_sample(static_cast<size_t>(call.index("query")));
   TORCH_CHECK(query.dim() == 5 && call.rank(static_cast<size_t>(call.index("key"))) == 4, call.schema().base_name(), ": expected a query and keys of 4 dimensions, got a query of ", query.dim() - 1);
