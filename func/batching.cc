@@ -123,7 +123,12 @@ Known& known() {
   return instance;
 }
 
-Tensor wrapped(const Tensor& t, const VmapLevel& level) { return t.defined() ? make_batched(t, 0, level) : t; }
+Tensor wrapped(const Tensor& t, const VmapLevel& level) {
+  if (!t.defined()) return t;
+  // What was not asked for has size [0] whatever the samples are.
+  const bool absent = t.dim() == 1 && t.size(0) == 0 && level.batch_size > 0;
+  return make_batched(absent ? at::unsqueeze(t, 0).expand({level.batch_size, 0}) : t, 0, level);
+}
 
 IValue wrapped(const IValue& value, const VmapLevel& level) {
   if (value.isTensor()) return IValue(wrapped(value.toTensor(), level));
@@ -235,6 +240,7 @@ void handle(void*, const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     case Batching::Kind::kInPlace:
       return run_functional(op, batching, *stack);
     case Batching::Kind::kRule:
+    case Batching::Kind::kRefused:
     case Batching::Kind::kRandom:
     case Batching::Kind::kLoop:
       break;

@@ -41,6 +41,11 @@ class BatchedCall {
   size_t size() const { return arguments_.size(); }
   const c10::IValue& operator[](size_t i) const { return arguments_[i]; }
   void set(size_t i, c10::IValue value) { arguments_[i] = std::move(value); }
+  /// Puts a tensor with the samples in dimension 0 in the place of an argument.
+  void replace(size_t i, at::Tensor samples) {
+    arguments_[i] = c10::IValue(std::move(samples));
+    batched_[i] = true;
+  }
   /// The number of the argument of that name; -1 where there is none.
   int index(std::string_view name) const;
   const c10::IValue& named(std::string_view name) const;
@@ -100,6 +105,7 @@ using BatchingRule = void (*)(BatchedCall& call);
 struct Batching {
   enum class Kind {
     kRule,       // by a rule
+    kRefused,    // by a rule that throws
     kComposed,   // by the operators that it is made of: its function for all backends
     kDecomposed, // by its decomposition
     kRandom,     // by a rule, which is also asked where nothing is batched

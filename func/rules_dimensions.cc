@@ -96,6 +96,8 @@ void view(BatchedCall& call) {
     const auto offset = call[3].isNone() ? std::nullopt : std::optional<int64_t>(call[3].toInt());
     return call.give(at::as_strided(self, size, stride, offset));
   }
+  // Parts of a number lie side by side, whatever lies between samples.
+  if (op == "view_as_complex" && self.dim() > 1 && self.stride(-1) != 1) return call.give(at::view_as_complex(at::contiguous(self)));
   // A sample without dimensions has one in its own views, where an operator counts it as that.
   const bool scalar = rank == 0;
   for (size_t i = 1; i < call.size(); ++i) {
@@ -204,6 +206,11 @@ void reduce(BatchedCall& call) {
   const int keep_at = call.index("keepdim");
   const bool keep = keep_at >= 0 && call[static_cast<size_t>(keep_at)].toBool();
   const bool takes_list = call.schema().arguments()[d].shape().list;
+  // To these two an empty list says that no dimension is reduced.
+  const std::string name = call.schema().qualified_name();
+  if (takes_list && (name == "all.dims" || name == "any.dims") && !call[d].isNone() && call[d].toIntVector().empty()) {
+    return call.run();
+  }
   const bool all = call[d].isNone() || (takes_list && !call[d].isInt() && call[d].toIntVector().empty());
   if (rank == 0) {
     if (!all) (void)shifted(call[d], rank);

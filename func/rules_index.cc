@@ -70,7 +70,8 @@ void index_along(BatchedCall& call) {
       if (value_at >= 0 && call.is_tensor(static_cast<size_t>(value_at))) {
         const size_t v = static_cast<size_t>(value_at);
         const Tensor value = call.padded(call.tensor(v), call.batched(v), self.dim() - 1);
-        result = at::scatter(self, dim, from_begin, at::expand(at::to(value, self.scalar_type()), sizes));
+        const Tensor nowhere = at::zeros(self.sizes(), self.options().dtype(at::kBool));
+        result = at::where(at::scatter(nowhere, dim, from_begin, true), at::to(value, self.scalar_type()), self);
       } else {
         result = at::scatter(self, dim, from_begin, call.named("value").toScalar());
       }
@@ -87,9 +88,7 @@ void index_along(BatchedCall& call) {
     }
     call.give(result);
   }
-  // A sample without dimensions stays so, unless an index made it longer.
-  const bool selects = call.schema().base_name() == "index_select";
-  if (rank == 0 && (!selects || call.rank(index) == 0)) call.give(at::squeeze(call.results[0].toTensor(), 1));
+  if (rank == 0) call.give(at::squeeze(call.results[0].toTensor(), 1));
 }
 
 // --- several indices ---
@@ -206,7 +205,7 @@ void index_put(BatchedCall& call) {
   if (!indices) {
     if (!put_by_mask(call, result)) return loop_rule(call);
   } else {
-    TORCH_CHECK(!indices->empty(), call.schema().base_name(), ": there are no indices");
+    if (indices->empty()) return loop_rule(call);
     const Layout layout = layout_of(call, *indices);
     const int64_t rank = layout.rank + layout.others;
     TORCH_CHECK(call.rank(2) <= rank, "shape mismatch: value tensor of ", call.rank(2),
@@ -262,6 +261,7 @@ void masked_scatter(BatchedCall& call) {
   const Tensor self = call.padded(call.every_sample(0), true, rank);
   const Tensor mask = at::expand(call.padded(call.every_sample(1), true, rank),
                                  with_samples(call.batch_size(), at::broadcast_shapes(call.sizes(0), call.sizes(1))));
+  if (c10::checked_numel(call.sizes(2)) == 0) return call.give(at::clone(at::expand(self, mask.sizes())));
   const Tensor which = at::clamp_min(at::sub(at::cumsum(rows(mask), 1), 1), 0);
   const Tensor values = at::gather(rows(call.every_sample(2)), 1, which);
   call.give(at::where(mask, at::reshape(values, mask.sizes()), self));
@@ -271,8 +271,9 @@ void masked_scatter(BatchedCall& call) {
 
 // embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse).
 void embedding(BatchedCall& call) {
-  if (!call.batched(0)) return call.run();
+  // Frequencies are those in one sample.
   if (call.named("scale_grad_by_freq").toBool()) return loop_rule(call);
+  if (!call.batched(0)) return call.run();
   const Tensor weight = call.tensor(0), index = call.every_sample(1);
   const Tensor flat = at::unsqueeze(rows(index), -1);
   const Tensor picked = at::gather(weight, 1, at::expand(flat, {flat.size(0), flat.size(1), weight.size(2)}));
@@ -284,6 +285,11 @@ void embedding(BatchedCall& call) {
     result = at::where(at::unsqueeze(at::eq(index, padding), -1), at::detach(result), result);
   }
   call.give(result);
+}
+
+void one_hot(BatchedCall& call) {
+  // Where the number of classes is not said, it is that of each sample.
+  call.named("num_classes").toInt() == -1 ? loop_rule(call) : call.run();
 }
 
 // --- sorted sequences ---
@@ -382,6 +388,7 @@ constexpr NamedRule kRules[] = {
     {"masked_select", &masked_select},
     {"masked_scatter", &masked_scatter},
     {"embedding", &embedding},
+    {"one_hot", &one_hot},
     {"searchsorted", &searchsorted},
     {"bucketize", &bucketize},
     {"isin", &isin},

@@ -97,17 +97,17 @@ void batch_norm(BatchedCall& call) {
 
 // _fused_attention and its backward: samples join the batch; a mask that lacks that dimension gets it.
 void attention(BatchedCall& call) {
+  // What a seed drops depends on the place in the batch.
+  if (call.named("dropout_p").toDouble() != 0) return loop_rule(call);
   const size_t mask = static_cast<size_t>(call.index("attn_mask"));
   const Tensor query = call.every_sample(static_cast<size_t>(call.index("query")));
-  TORCH_CHECK(query.dim() == 5, call.schema().base_name(), ": expected a query of 4 dimensions, got ", query.dim() - 1);
+  TORCH_CHECK(query.dim() == 5 && call.rank(static_cast<size_t>(call.index("key"))) == 4, call.schema().base_name(), ": expected a query and keys of 4 dimensions, got a query of ", query.dim() - 1);
+  const int64_t keys = call.sizes(static_cast<size_t>(call.index("key")))[2];
   for (size_t i = 0; i < call.size(); ++i) {
     if (!call.is_tensor(i)) continue;
     Tensor all = call.every_sample(i);
     if (i == mask) {
-      all = call.padded(all, true, 4);
-      std::vector<int64_t> sizes = all.sizes().vec();
-      sizes[1] = query.size(1);
-      all = at::expand(all, sizes);
+      all = at::expand(call.padded(all, true, 4), {query.size(0), query.size(1), query.size(2), query.size(3), keys});
     }
     call.set(i, IValue(first_two(all)));
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/type_promotion.h"
@@ -63,6 +64,22 @@ void element_wise(BatchedCall& call) {
   call.run();
 }
 
+// copy(self, src): the sizes are those of self.
+void copy(BatchedCall& call) {
+  if (!call.schema().is_mutable()) call.replace(0, call.every_sample(0));
+  element_wise(call);
+}
+
+// fill(self, value) with a value of each sample.
+void fill(BatchedCall& call) {
+  if (!call.batched(1)) return call.run();
+  TORCH_CHECK(call.rank(1) == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", call.rank(1),
+              " dimensions.");
+  const Tensor self = call.every_sample(0);
+  const Tensor value = at::to(call.padded(call.tensor(1), true, call.rank(0)), self.scalar_type());
+  call.give(at::clone(at::expand(value, self.sizes()), at::MemoryFormat::Contiguous));
+}
+
 // 0: no reduction, 1: the mean, 2: the sum.
 void loss(BatchedCall& call) {
   const int at = call.index("reduction");
@@ -70,6 +87,12 @@ void loss(BatchedCall& call) {
   const int64_t reduction = call[static_cast<size_t>(at)].toInt();
   const int64_t rank = highest_rank(call);
   call.set(static_cast<size_t>(at), IValue(int64_t{0}));
+  // Of one size, as those of a sample are.
+  if (call.sizes(0) == call.sizes(1)) {
+    const Tensor input = call.every_sample(0), target = call.every_sample(1);
+    call.replace(0, input);
+    call.replace(1, target);
+  }
   element_wise(call);
   if (reduction == 0 || rank == 0) return;
   std::vector<int64_t> dims;
@@ -105,7 +128,20 @@ void fresh(BatchedCall& call) {
   call.run();
 }
 
+// masked_fill(self, mask, value) with a value of each sample.
+void masked_fill(BatchedCall& call) {
+  if (!call.batched(2)) return element_wise(call);
+  TORCH_CHECK(call.rank(2) == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", call.rank(2),
+              " dimension(s).");
+  pad_all(call);
+  const Tensor self = call.tensor(0);
+  call.give(at::where(call.tensor(1), at::to(call.tensor(2), self.scalar_type()), self));
+}
+
 constexpr NamedRule kRules[] = {
+    {"copy", &copy, true},
+    {"fill", &fill},
+    {"masked_fill", &masked_fill},
     {"auto_element_wise", &element_wise, true},
     {"leading", &leading, true},
     {"like", &leading},

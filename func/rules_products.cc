@@ -91,17 +91,14 @@ void addmm(BatchedCall& call) {
   give_sum(call, product(call, 1, 2), 2);
 }
 void addmv(BatchedCall& call) { give_sum(call, matrix_vector(call, 1, 2), 1); }
-void addr(BatchedCall& call) {
-  check_ranks(call, 1, 1, 2, 1);
-  give_sum(call, at::mul(at::unsqueeze(call.tensor(1), -1), at::unsqueeze(call.tensor(2), -2)), 2);
-}
 void baddbmm(BatchedCall& call) {
   check_ranks(call, 1, 3, 2, 3);
   give_sum(call, product(call, 1, 2), 3);
 }
 void addbmm(BatchedCall& call) {
   check_ranks(call, 1, 3, 2, 3);
-  give_sum(call, at::sum(product(call, 1, 2), {-3}), 2);
+  const Tensor products = product(call, 1, 2);
+  give_sum(call, at::sum(products, {-3}, false, products.scalar_type()), 2);
 }
 
 void linear(BatchedCall& call) {
@@ -240,7 +237,11 @@ void linalg_solve(BatchedCall& call) {
   call.results[0] = IValue(at::squeeze(call.results[0].toTensor(), -1));
 }
 
+// What went wrong with the matrices of all samples.
+void linalg_check_errors(BatchedCall& call) { call.run(); }
+
 constexpr NamedRule kRules[] = {
+    {"linalg_check_errors", &linalg_check_errors},
     {"mm", &mm},
     {"bmm", &bmm},
     {"mv", &mv},
@@ -248,7 +249,6 @@ constexpr NamedRule kRules[] = {
     {"vdot", &vdot},
     {"addmm", &addmm},
     {"addmv", &addmv},
-    {"addr", &addr},
     {"baddbmm", &baddbmm},
     {"addbmm", &addbmm},
     {"linear", &linear},

@@ -152,12 +152,15 @@ void random_loop(BatchedCall& call) {
               toString(call.op().operator_name()), ".");
 }
 
+// With the size of the result said beforehand there is one for all samples.
+void repeat_interleave(BatchedCall& call) { call.named("output_size").isNone() ? dynamic_shape(call) : loop_rule(call); }
+
 [[noreturn]] void refused(BatchedCall& call) {
   TORCH_CHECK(false, "vmap: ", toString(call.op().operator_name()),
               " changes what a tensor's memory is, which tensors inside vmap do not have of their own");
 }
 
-constexpr Batching::Kind kRandom = Batching::Kind::kRandom;
+constexpr Batching::Kind kRandom = Batching::Kind::kRandom, kRefused = Batching::Kind::kRefused;
 constexpr NamedRule kRules[] = {
     {"random_factory", &random_factory, false, kRandom},
     {"random_permutation", &random_permutation, false, kRandom},
@@ -166,10 +169,11 @@ constexpr NamedRule kRules[] = {
     {"random_sample", &random_sample, false, kRandom},
     {"random_loop", &random_loop, true, kRandom},
     {"multinomial", &multinomial, false, kRandom},
-    {"item", &item},
-    {"control_flow", &control_flow},
-    {"dynamic_shape", &dynamic_shape},
-    {"refused", &refused, true},
+    {"item", &item, false, kRefused},
+    {"control_flow", &control_flow, false, kRefused},
+    {"dynamic_shape", &dynamic_shape, false, kRefused},
+    {"repeat_interleave", &repeat_interleave, false, kRefused},
+    {"refused", &refused, true, kRefused},
     {"loop", &loop_rule, true, Batching::Kind::kLoop},
     {"compose", nullptr, false, Batching::Kind::kComposed},
     {"decompose", nullptr, false, Batching::Kind::kDecomposed},

@@ -36,9 +36,16 @@ void samples(BatchedCall& call) {
   call.run();
   if (join <= 0) return;
   std::vector<int64_t> front;
-  for (int64_t d = 0; d <= join; ++d) front.push_back(self.size(d));
+  int64_t count = 1;
+  for (int64_t d = 0; d <= join; ++d) {
+    front.push_back(self.size(d));
+    count *= self.size(d);
+  }
   for (IValue& result : call.results) {
-    if (result.isTensor() && result.toTensor().defined()) result = IValue(at::unflatten(result.toTensor(), 0, front));
+    // What was not asked for has size [0].
+    if (result.isTensor() && result.toTensor().defined() && result.toTensor().size(0) == count) {
+      result = IValue(at::unflatten(result.toTensor(), 0, front));
+    }
   }
 }
 

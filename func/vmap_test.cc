@@ -120,5 +120,90 @@ TEST(Vmap, RefusesWhatItCannotMap) {
   EXPECT_THROW(at::add(kept, 1), c10::Error);
 }
 
+TEST(Vmap, RandomNumbersAsAsked) {
+  const Tensor x = at::zeros({4, 3}, at::kDouble);
+  const auto add_rand = [](const Tensor& a) { return at::add(a, at::rand({3}, a.options())); };
+  EXPECT_THROW(vmap(add_rand)(x), c10::Error);
+  EXPECT_THROW(vmap([](const Tensor& a) { return at::dropout(a, 0.5, true); })(x), c10::Error);
+  at::manual_seed(3);
+  const Tensor all = at::rand({4, 3}, x.options());
+  at::manual_seed(3);
+  const Tensor one = at::rand({3}, x.options());
+  for (const auto& [randomness, expected] : {std::pair("different", all), std::pair("same", at::expand(one, {4, 3}))}) {
+    at::manual_seed(3);
+    EXPECT_TRUE(at::equal(vmap(add_rand, 0, 0, randomness)(x), expected)) << randomness;
+    at::manual_seed(3);
+    EXPECT_TRUE(at::equal(vmap([](const Tensor& a) { return at::rand_like(a); }, 0, 0, randomness)(x), expected)) << randomness;
+    at::manual_seed(3);
+    EXPECT_TRUE(at::equal(vmap([](const Tensor& a) { return at::clone(a).uniform_(); }, 0, 0, randomness)(x), expected)) << randomness;
+  }
+  // Chunks: other numbers in each, or the same in all.
+  at::manual_seed(3);
+  EXPECT_TRUE(at::equal(vmap(add_rand, 0, 0, "different", 2)(x), all));
+  at::manual_seed(3);
+  EXPECT_TRUE(at::equal(vmap(add_rand, 0, 0, "same", 2)(x), at::expand(one, {4, 3})));
+  // Each level by its own.
+  const auto nested = [&](const char* outer, const char* inner) {
+    at::manual_seed(3);
+    return vmap(vmap([](const Tensor& a) { return at::add(a, at::rand({}, a.options())); }, 0, 0, inner), 0, 0, outer)(x);
+  };
+  EXPECT_TRUE(at::equal(nested("different", "different"), all));
+  const Tensor rows = nested("different", "same");
+  EXPECT_TRUE(at::equal(rows, at::expand(rows.slice(1, 0, 1), {4, 3})));
+  EXPECT_FALSE(at::equal(rows[0], rows[1]));
+  const auto flip = [](const Tensor& p) { return at::bernoulli(p); };
+  EXPECT_THROW(vmap(flip, 0, 0, "same")(at::full({4}, 0.5)), c10::Error);
+  EXPECT_EQ(vmap(flip, 0, 0, "different")(at::full({4}, 0.5)).sizes(), at::IntArrayRef({4}));
+}
+
+// What grad inside vmap does: leaves of their own for every sample.
+TEST(Vmap, GradientsOfEachSample) {
+  const Tensor w = numbers({3}), x = numbers({4, 3});
+  const auto gradients = vmap([&](const Tensor& sample) {
+    const Tensor own = batched_everywhere(w);
+    const Tensor leaf = physical_of(own).detach().requires_grad_();
+    const Tensor loss = at::sum(at::sin(at::mul(batched_like(own, leaf), sample)));
+    const Tensor root = physical_of(batched_everywhere(loss));
+    return batched_like(own, torch::autograd::grad({root}, {leaf}, {at::ones_like(root)})[0]);
+  })(x);
+  EXPECT_TRUE(at::allclose(gradients, at::mul(at::cos(at::mul(w, x)), x)));
+}
+
+// What jacrev does: a backward pass with a gradient for each of its rows.
+TEST(Vmap, BackwardPassesOfManyGradients) {
+  const Tensor x = numbers({3}).requires_grad_(), m = numbers({4, 3});
+  const Tensor y = at::sin(at::mv(m, x));
+  const Tensor jacobian = vmap([&](const Tensor& v) { return torch::autograd::grad({y}, {x}, {v}, true)[0]; })(at::eye(4, at::kDouble));
+  EXPECT_TRUE(at::allclose(jacobian, at::mul(at::unsqueeze(at::cos(at::mv(m, x)), 1), m)));
+}
+
+TEST(Vmap, OutForms) {
+  const Tensor x = numbers({3, 4});
+  const Tensor y = vmap([](const Tensor& a) {
+    Tensor out = at::empty_like(a);
+    at::mul_out(out, a, a);
+    return out;
+  })(x);
+  EXPECT_TRUE(at::equal(y, at::mul(x, x)));
+  EXPECT_THROW(vmap([](const Tensor& a) {
+    Tensor out = at::empty({4}, at::kDouble);
+    return at::mul_out(out, a, a);
+  })(x), c10::Error);
+}
+
+TEST(Vmap, WarnsOnceOfLoops) {
+  struct Counting final : c10::WarningHandler {
+    using c10::WarningHandler::process;
+    void process(const c10::Warning& warning) override { count += warning.msg().find("performance drop") != std::string::npos; }
+    int count = 0;
+  } counting;
+  const c10::WarningUtils::WarningHandlerGuard guard(&counting);
+  const auto f = vmap([](const Tensor& a) { return at::histc(a, 3, -1, 1); });
+  const Tensor x = numbers({2, 5});
+  EXPECT_TRUE(at::equal(f(x), at::stack({at::histc(x[0], 3, -1, 1), at::histc(x[1], 3, -1, 1)})));
+  f(x);
+  EXPECT_EQ(counting.count, 1);
+}
+
 }  // namespace
 }  // namespace torch::func

@@ -11,15 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "aten/aten.h"
 #include "aten/codegen/batching_table.h"
 #include "aten/core/dispatch_mode.h"
-#include "aten/ops/binary/ops.h"
-#include "aten/ops/copy/ops.h"
-#include "aten/ops/creation/ops.h"
-#include "aten/ops/join/ops.h"
-#include "aten/ops/rearrange/ops.h"
-#include "aten/ops/reduce/ops.h"
-#include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/thread_state.h"
@@ -27,6 +21,7 @@
 #include "func/vmap.h"
 #include "tests/conformance/checked_in.h"
 #include "tests/conformance/compare.h"
+#include "tests/fuzz/call_generator.h"
 
 namespace torch::func {
 namespace {
@@ -84,6 +79,12 @@ Tensor reversed(const Tensor& t) {
   return at::reshape(at::flip(at::reshape(t, {-1}), {0}), t.sizes());
 }
 
+OperatorHandle operator_named(const std::string& name) {
+  const size_t dot = name.find('.');
+  return c10::Dispatcher::singleton().findSchemaOrThrow("aten::" + name.substr(0, dot),
+                                                        dot == name.npos ? "" : name.substr(dot + 1));
+}
+
 // What a call gives for tensors in the place of its own.
 struct Call {
   const OperatorHandle& op;
@@ -104,8 +105,7 @@ class Verifier final : public at::DispatchMode {
     std::vector<size_t> places;
     const std::string name = toString(op.operator_name());
     const Batching& batching = batching_of(op);
-    bool wanted = (batching.kind == Batching::Kind::kRule || batching.kind == Batching::Kind::kInPlace ||
-                   batching.kind == Batching::Kind::kDecomposed) && tried_[name] < kCallsOfOne && problems.count(name) == 0;
+    bool wanted = is_tried(batching, name) && tried_[name] < kCallsOfOne && problems.count(name) == 0;
     if (wanted) {
       inputs = tensors_of(before, &places);
       wanted = !inputs.empty();
@@ -132,9 +132,26 @@ class Verifier final : public at::DispatchMode {
     verify(op, name, before, inputs, places);
   }
 
+  // The call of that number that fits the schema, if the operator takes it.
+  void call_generated(const OperatorHandle& op, uint64_t number) {
+    Stack stack = fuzz::generate_call(op.schema(), 11, number, fuzz::Temper::kTame);
+    try {
+      handle(op, {}, &stack);
+    } catch (const std::exception&) {
+    }
+  }
+  int calls_of(const OperatorHandle& op) { return tried_[toString(op.operator_name())]; }
+
   std::map<std::string, std::string> problems;  // by operator, the first
   std::set<std::string> operators;              // for which something was compared
   int64_t maps = 0, gradients = 0;
+
+  // In place what the functional form does.
+  static bool is_tried(const Batching& batching, const std::string& name) {
+    if (name.find("bernoulli") != std::string::npos) return false;
+    if (batching.kind == Batching::Kind::kInPlace) return is_tried(batching_of(*batching.functional), name);
+    return batching.kind == Batching::Kind::kRule || batching.kind == Batching::Kind::kDecomposed;
+  }
 
  private:
   static constexpr int kCallsOfOne = 12;
@@ -190,6 +207,8 @@ class Verifier final : public at::DispatchMode {
       return given;
     };
     for (const Way& way : ways_of(inputs)) {
+      // Strides in memory are those of samples that lie one behind the other.
+      if (name == "aten::as_strided" && (way.two_levels || *way.inner[0].dim() != 0)) continue;
       // What is written to has to have a value for each sample.
       bool writes_shared = false;
       for (size_t i = 0; i < inputs.size(); ++i) {
@@ -343,6 +362,49 @@ class Verifier final : public at::DispatchMode {
   }
 };
 
+// Calls, and their backward passes, of what no recording has and no generated call fits.
+void call_others(Verifier& verifier) {
+  const at::DispatchModeGuard on(verifier);
+  const auto x = [](std::vector<int64_t> sizes) {
+    return at::sin(at::arange(c10::checked_numel(sizes), at::kDouble)).view(sizes).requires_grad_();
+  };
+  const auto backward = [](const Tensor& result) { at::sum(result).backward(); };
+  backward(at::col2im(x({2, 8, 4}), {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}));
+  backward(at::fill(x({2, 3}), x({})));
+  backward(at::fft_irfft(at::complex(x({2, 3}), x({2, 3}))));
+  const Tensor square = at::add(x({2, 3, 3}).detach(), at::mul(at::eye(3, at::kDouble), 4));
+  const auto [factors, pivots] = at::linalg_lu_factor(square);
+  at::linalg_lu_solve(factors, pivots, x({2, 3, 2}).detach());
+  const auto [ldl, ldl_pivots] = at::linalg_ldl_factor(at::add(square, at::mT(square)));
+  at::linalg_ldl_solve(ldl, ldl_pivots, x({2, 3, 2}).detach());
+  backward(at::reflection_pad2d(x({2, 2, 3, 4}), {1, 1, 1, 0}));
+  backward(at::reflection_pad3d(x({2, 2, 3, 3, 3}), {1, 1, 1, 0, 1, 1}));
+  backward(at::replication_pad2d(x({2, 2, 3, 4}), {1, 1, 1, 0}));
+  backward(at::replication_pad3d(x({2, 2, 3, 3, 3}), {1, 1, 1, 0, 1, 1}));
+  backward(std::get<0>(at::fractional_max_pool2d(x({2, 2, 5, 5}), {2, 2}, {3, 3}, at::full({2, 2, 2}, 0.5, at::kDouble))));
+  backward(std::get<0>(at::fractional_max_pool3d(x({2, 2, 4, 4, 4}), {2, 2, 2}, {2, 2, 2}, at::full({2, 2, 3}, 0.5, at::kDouble))));
+  backward(at::max_pool3d(x({2, 2, 4, 4, 4}), {2, 2, 2}));
+  backward(at::avg_pool3d(x({2, 2, 4, 4, 4}), {2, 2, 2}));
+  const Tensor places = at::mul(at::sin(at::arange(48, at::kDouble)), 0.9);
+  backward(at::grid_sampler_2d(x({2, 2, 3, 3}), places.slice(0, 0, 24).view({2, 3, 2, 2}), 0, 0, false));
+  backward(at::grid_sampler_3d(x({2, 2, 3, 3, 3}), places.view({2, 2, 2, 2, 3}), 0, 0, false));
+  backward(at::upsample_linear1d(x({2, 2, 3}), {5}, false));
+  backward(at::upsample_nearest1d(x({2, 2, 3}), {5}));
+  backward(at::_upsample_nearest_exact1d(x({2, 2, 3}), {5}));
+  using Upsample = Tensor (*)(const Tensor&, at::IntArrayRef, bool, std::optional<double>, std::optional<double>);
+  for (const Upsample upsample : {static_cast<Upsample>(at::upsample_bilinear2d), static_cast<Upsample>(at::upsample_bicubic2d),
+                                  static_cast<Upsample>(at::_upsample_bilinear2d_aa),
+                                  static_cast<Upsample>(at::_upsample_bicubic2d_aa),
+                                  static_cast<Upsample>(at::_upsample_lanczos2d_aa)}) {
+    backward(upsample(x({2, 2, 3, 4}), {5, 3}, false, std::nullopt, std::nullopt));
+  }
+  backward(at::upsample_nearest2d(x({2, 2, 3, 4}), {5, 3}));
+  backward(at::_upsample_nearest_exact2d(x({2, 2, 3, 4}), {5, 3}));
+  backward(at::upsample_trilinear3d(x({2, 2, 3, 4, 2}), {5, 3, 3}, false));
+  backward(at::upsample_nearest3d(x({2, 2, 3, 4, 2}), {5, 3, 3}));
+  backward(at::_upsample_nearest_exact3d(x({2, 2, 3, 4, 2}), {5, 3, 3}));
+}
+
 TEST(BatchingRules, MapsAreStacksOfSingleCalls) {
   Verifier verifier;
   conformance::Options options;
@@ -357,6 +419,13 @@ TEST(BatchingRules, MapsAreStacksOfSingleCalls) {
       for (const conformance::CaseFailure& failure : report.failures) ADD_FAILURE() << name << ": " << failure.text();
     }
   }
+  // What is not recorded is generated.
+  for (const at::BatchingEntry& entry : at::kBatchingTable) {
+    const auto op = operator_named(entry.name);
+    if (entry.words[0] == '\0' || entry.functional[0] != '\0' || verifier.operators.count(toString(op.operator_name())) > 0) continue;
+    for (uint64_t number = 0; number < 60 && verifier.calls_of(op) < 6; ++number) verifier.call_generated(op, number);
+  }
+  call_others(verifier);
   for (const auto& [name, problem] : verifier.problems) ADD_FAILURE() << problem;
   std::printf("%zu operators, %lld maps, %lld with gradients\n", verifier.operators.size(),
               static_cast<long long>(verifier.maps), static_cast<long long>(verifier.gradients));
@@ -368,10 +437,9 @@ TEST(BatchingRules, MapsAreStacksOfSingleCalls) {
     if (!line.empty() && line[0] != '#') without.insert("aten::" + line.substr(0, line.find(':')));
   }
   for (const at::BatchingEntry& entry : at::kBatchingTable) {
-    const std::string name = std::string("aten::") + entry.name;
     if (entry.words[0] == '\0' || entry.functional[0] != '\0') continue;
-    const size_t dot = name.find('.');
-    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot), dot == name.npos ? "" : name.substr(dot + 1));
+    const auto op = operator_named(entry.name);
+    const std::string name = toString(op.operator_name());
     const bool by_rule = batching_of(op).kind == Batching::Kind::kRule;
     const bool tried = verifier.operators.count(name) > 0;
     if (by_rule && !tried) EXPECT_EQ(without.count(name), 1u) << name << " has a rule (" << entry.words << ") and no call";
