@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "aten/autocast/autocast_mode.h"
 #include "autograd/autograd.h"
+#include "autograd/checkpoint/checkpoint.h"
 #include "func/functionalize.h"
 #include "func/transforms.h"
 #include "func/vmap.h"
@@ -26,16 +28,17 @@ constexpr int64_t kSize = 3;
 // Random numbers, the same on every machine.
 class Draw {
  public:
-  explicit Draw(uint64_t seed) : engine_(seed) {}
+  Draw(uint64_t seed, at::ScalarType dtype) : engine_(seed), dtype_(dtype) {}
   int below(int n) { return static_cast<int>(engine_() % static_cast<uint64_t>(n)); }
   Tensor tensor(at::IntArrayRef sizes) {
     Tensor t = at::empty(sizes, at::kDouble);
     for (int64_t i = 0; i < t.numel(); ++i) t.data_ptr<double>()[i] = static_cast<double>(engine_() % 2001) / 1000 - 1;
-    return t;
+    return t.to(dtype_);
   }
 
  private:
   std::mt19937_64 engine_;
+  const at::ScalarType dtype_;
 };
 
 // --- programs ---
@@ -43,6 +46,7 @@ class Draw {
 struct Step {
   const char* name;
   std::function<Tensor(const Tensor& x, const Tensor& before, const Tensor& vector, const Tensor& matrix)> compute;
+  bool smooth = true;  // small errors of its argument stay small
 };
 
 const std::vector<Step>& steps() {
@@ -56,16 +60,16 @@ const std::vector<Step>& steps() {
       {"softmax", [](auto& x, auto&, auto& v, auto&) { return at::softmax(x, 0) * v; }},
       {"cumsum", [](auto& x, auto&, auto&, auto&) { return at::cumsum(x, 0) * 0.5; }},
       {"flip", [](auto& x, auto& y, auto&, auto&) { return at::flip(x, {0}) * y; }},
-      {"where", [](auto& x, auto& y, auto&, auto&) { return at::where(at::gt(x, 0), x * x, y * 0.5); }},
+      {"where", [](auto& x, auto& y, auto&, auto&) { return at::where(at::gt(x, 0), x * x, y * 0.5); }, false},
       {"quotient", [](auto& x, auto&, auto& v, auto&) { return v / (1 + x * x); }},
       {"roll", [](auto& x, auto&, auto&, auto&) { return at::cat({at::slice(x, 0, 1), at::slice(x, 0, 0, 1)}); }},
       {"mean", [](auto& x, auto& y, auto&, auto&) { return x * at::mean(y); }},
       {"outer", [](auto& x, auto& y, auto& v, auto&) { return at::matmul(at::outer(x, y), v); }},
       {"select", [](auto& x, auto&, auto&, auto&) { return at::index_select(x, 0, at::tensor({2, 0, 2})); }},
       {"logsumexp", [](auto& x, auto& y, auto&, auto&) { return at::logsumexp(x, 0) + y; }},
-      {"norm", [](auto& x, auto& y, auto&, auto&) { return y / (1 + at::linalg_vector_norm(x)); }},
-      {"max", [](auto& x, auto& y, auto&, auto&) { return y * std::get<0>(at::max(x, 0)); }},
-      {"sort", [](auto& x, auto&, auto& v, auto&) { return std::get<0>(at::sort(x)) * v; }},
+      {"norm", [](auto& x, auto& y, auto&, auto&) { return y / (1 + at::linalg_vector_norm(x)); }, false},
+      {"max", [](auto& x, auto& y, auto&, auto&) { return y * std::get<0>(at::max(x, 0)); }, false},
+      {"sort", [](auto& x, auto&, auto& v, auto&) { return std::get<0>(at::sort(x)) * v; }, false},
       {"stack", [](auto& x, auto& y, auto&, auto& m) { return at::mm(at::stack({x, y, x}), m).sum({0}); }},
       {"pad", [](auto& x, auto&, auto&, auto&) { return at::constant_pad_nd(x, {1, -1}, 1); }},
       {"gelu", [](auto& x, auto&, auto&, auto&) { return at::gelu(x); }},
@@ -126,6 +130,25 @@ Tensor plain_jacobian(const Function& f, const Tensor& x) {
   return at::stack(rows);
 }
 Tensor samples(const Tensor& x, const Tensor& v) { return at::stack({x, x * v, x + v, v}); }
+
+// In a region of autocast, of which a function of Float numbers gives such again.
+Function in_bfloat16(const Function& f) {
+  return [f](const Tensor& x) {
+    struct Region {
+      Region() {
+        at::autocast::set_autocast_enabled(at::kCPU, true);
+        at::autocast::increment_nesting();
+      }
+      ~Region() {
+        at::autocast::set_autocast_enabled(at::kCPU, was);
+        if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+      }
+      const bool was = at::autocast::is_autocast_enabled(at::kCPU);
+    };
+    const Region region;
+    return f(x).to(at::kFloat);
+  };
+}
 
 const std::vector<Transform>& transforms() {
   static const std::vector<Transform> all = {
@@ -224,23 +247,64 @@ const std::vector<Transform>& transforms() {
   return all;
 }
 
-TEST(Nesting, AgreesWithLoops) {
-  const char* const wanted = std::getenv("NESTING_CASES");
-  const char* const first = std::getenv("NESTING_FIRST");
-  const int count = wanted != nullptr ? std::atoi(wanted) : 150, start = first != nullptr ? std::atoi(first) : 0;
-  for (int seed = start; seed < start + count; ++seed) {
-    Draw draw(static_cast<uint64_t>(seed));
+const std::vector<Transform>& transforms_of_regions() {
+  static const std::vector<Transform> all = [] {
+    std::vector<Transform> made = transforms();
+    made.push_back({"autocast", [](Function f, const Tensor&) { return in_bfloat16(f); },
+                    [](Function f, const Tensor&) { return in_bfloat16(f); }});
+    made.push_back(made.back());
+    made.push_back(made.back());
+    return made;
+  }();
+  return all;
+}
+
+const std::vector<Transform>& transforms_of_checkpoints() {
+  static const std::vector<Transform> all = [] {
+    std::vector<Transform> made = transforms();
+    made.push_back({"checkpoint",
+                    [](Function f, const Tensor&) {
+                      return [f](const Tensor& x) { return utils::checkpoint::checkpoint(f, x); };
+                    },
+                    [](Function f, const Tensor&) { return f; }});
+    made.push_back(made.back());
+    made.push_back(made.back());
+    return made;
+  }();
+  return all;
+}
+
+struct Kind {
+  const std::vector<Transform>& transforms;
+  at::ScalarType dtype;
+  double tolerance;
+};
+
+int setting(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+void compare(const Kind& kind, int count) {
+  count = setting("NESTING_CASES", count);
+  const int first = setting("NESTING_FIRST", 0);
+  const bool exact = kind.dtype == at::kDouble;
+  for (int seed = first; seed < first + count; ++seed) {
+    Draw draw(static_cast<uint64_t>(seed), kind.dtype);
     Program program;
     std::string text;
-    for (int i = 2 + draw.below(3); i > 0; --i) {
-      program.steps.push_back(&steps()[static_cast<size_t>(draw.below(static_cast<int>(steps().size())))]);
+    for (int i = 2 + draw.below(3); i > 0;) {
+      const Step& step = steps()[static_cast<size_t>(draw.below(static_cast<int>(steps().size())))];
+      if (!exact && !step.smooth) continue;
+      --i;
+      program.steps.push_back(&step);
       program.vectors.push_back(draw.tensor({kSize}));
       program.matrices.push_back(draw.tensor({kSize, kSize}));
-      text += std::string(program.steps.back()->name) + ", ";
+      text += std::string(step.name) + ", ";
     }
     Function f = program, by_loop = program;
     for (int depth = 1 + draw.below(3); depth > 0; --depth) {
-      const Transform& t = transforms()[static_cast<size_t>(draw.below(static_cast<int>(transforms().size())))];
+      const Transform& t = kind.transforms[static_cast<size_t>(draw.below(static_cast<int>(kind.transforms.size())))];
       const Tensor v = draw.tensor({kSize});
       f = t.apply(f, v);
       by_loop = t.by_loop(by_loop, v);
@@ -248,15 +312,19 @@ TEST(Nesting, AgreesWithLoops) {
     }
     const Tensor x = draw.tensor({kSize});
     try {
-      const Tensor want = by_loop(x), got = f(x);
+      const Tensor want = by_loop(x).to(at::kDouble), got = f(x);
       const double scale = 1 + want.abs().max().item<double>();
-      EXPECT_LT((got - want).abs().max().item<double>(), 1e-9 * scale) << seed << ": " << text;
+      EXPECT_LT((got.to(at::kDouble) - want).abs().max().item<double>(), kind.tolerance * scale) << seed << ": " << text;
       EXPECT_FALSE(got.requires_grad()) << seed << ": " << text;
     } catch (const std::exception& error) {
       ADD_FAILURE() << seed << ": " << text << ": " << error.what();
     }
   }
 }
+
+TEST(Nesting, AgreesWithLoops) { compare({transforms(), at::kDouble, 1e-9}, 150); }
+TEST(Nesting, AgreesWithLoopsInAutocast) { compare({transforms_of_regions(), at::kFloat, 0.05}, 75); }
+TEST(Nesting, AgreesWithLoopsUnderCheckpoints) { compare({transforms_of_checkpoints(), at::kDouble, 1e-9}, 75); }
 
 }  // namespace
 }  // namespace torch::func

@@ -11,6 +11,7 @@
 #include "autograd/autograd.h"
 #include "autograd/test_support.h"
 #include "c10/util/exception.h"
+#include "func/functional.h"
 #include "func/functionalize.h"
 #include "func/vmap.h"
 
@@ -299,6 +300,36 @@ TEST(WithVmap, GradientsOfEachSample) {
   // A sample's cotangents come back to its own graph.
   const auto pulled = [&](const Tensor& x) { return std::get<0>(vjp([&](const Tensor& t) { return at::mv(w, t); }, x).second(at::ones({2}, at::kDouble))); };
   EXPECT_TRUE(close(vmap(pulled)(xs), w.sum(0).expand({4, 3})));
+}
+
+// The variants of torch::autograd::functional.
+TEST(AutogradFunctional, VectorizedByRowsAndByColumns) {
+  namespace functional = autograd::functional;
+  using autograd::variable_list;
+  const functional::ListFunction two_of_two = [](const variable_list& in) { return variable_list{in[0] * in[1], in[0].sum()}; };
+  const functional::ListFunction mixed = [](const variable_list& in) { return variable_list{product_sum(in[0], in[1])}; };
+  const variable_list in{tensor_of({1, 2}), tensor_of({3, 4})};
+  const auto by_loop = functional::jacobian(two_of_two, in);
+  const auto second_by_loop = functional::hessian(mixed, in);
+  for (const char* strategy : {"reverse-mode", "forward-mode"}) {
+    const auto all = functional::jacobian(two_of_two, in, false, false, true, strategy);
+    const auto second = functional::hessian(mixed, in, false, false, true, strategy);
+    for (size_t i = 0; i < 2; ++i) {
+      for (size_t j = 0; j < 2; ++j) {
+        EXPECT_EQ(numbers(all[i][j]), numbers(by_loop[i][j]));
+        EXPECT_EQ(all[i][j].sizes(), by_loop[i][j].sizes());
+        EXPECT_EQ(numbers(second[i][j]), numbers(second_by_loop[i][j]));
+      }
+    }
+    EXPECT_FALSE(all[0][0].requires_grad());
+  }
+  const Tensor x = tensor_of({1, 2}).set_requires_grad(true);
+  EXPECT_EQ(numbers(autograd::grad({at::sum(functional::jacobian(cube, x, true, false, true))}, {x})[0]), (Values{6, 12}));
+  EXPECT_EQ(numbers(functional::hessian(cube_sum, x, false, false, true, "forward-mode")), (Values{6, 0, 0, 12}));
+  EXPECT_THROW(functional::jacobian(cube, x, false, true, true), c10::Error);
+  EXPECT_THROW(functional::jacobian(cube, x, true, false, true, "forward-mode"), c10::NotImplementedError);
+  EXPECT_THROW(functional::jacobian(cube, x, false, false, false, "forward-mode"), c10::NotImplementedError);
+  EXPECT_THROW(functional::jacobian(cube, x, false, false, true, "sideways"), c10::ValueError);
 }
 
 TEST(Functionalize, DoesTheSameWithoutWrites) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,7 +12,7 @@
 // Functions take and return lists of tensors; those with `Tensor` in their place are the same for one. They are called on views of
 // the inputs that require a gradient, so what they do to them is not seen outside. `create_graph`: the results can be
 // differentiated again. `strict`: an output that does not depend on an input in a differentiable way is an error; otherwise its
-// derivative is zero.
+// derivative is zero. Jacobians and Hessians that vmap computes in one pass (`vectorize`) are in func/functional.h.
 //
 //   Tensor x = torch::rand({3});
 //   Tensor j = functional::jacobian([](const Tensor& t) { return t.exp(); }, x);               // 3 x 3, diagonal
@@ -47,30 +46,11 @@ std::vector<variable_list> jacobian(
     const ListFunction& function, const variable_list& inputs, bool create_graph = false, bool strict = false);
 at::Tensor jacobian(const TensorFunction& function, const at::Tensor& input, bool create_graph = false, bool strict = false);
 
-// The same with `vectorize`: all rows, or with `strategy` = "forward-mode" all columns, in one pass that vmap batches, so that
-// operators need batching rules; by columns is the choice where there are fewer inputs than outputs. Throws Error where `strict` is
-// asked for too, NotImplementedError for forward mode with create_graph or without vectorize, ValueError for other strategies
-// than "reverse-mode" and "forward-mode".
-std::vector<variable_list> jacobian(
-    const ListFunction& function, const variable_list& inputs, bool create_graph, bool strict, bool vectorize,
-    std::string_view strategy = "reverse-mode");
-at::Tensor jacobian(
-    const TensorFunction& function, const at::Tensor& input, bool create_graph, bool strict, bool vectorize,
-    std::string_view strategy = "reverse-mode");
-
 // Of a function with one output with one element: result[i][j] is the Hessian's block of inputs i and j, of the sizes of input i
 // followed by those of input j.
 std::vector<variable_list> hessian(
     const ListFunction& function, const variable_list& inputs, bool create_graph = false, bool strict = false);
 at::Tensor hessian(const TensorFunction& function, const at::Tensor& input, bool create_graph = false, bool strict = false);
-
-// The same with what jacobian() of the gradient is asked for.
-std::vector<variable_list> hessian(
-    const ListFunction& function, const variable_list& inputs, bool create_graph, bool strict, bool vectorize,
-    std::string_view outer_jacobian_strategy = "reverse-mode");
-at::Tensor hessian(
-    const TensorFunction& function, const at::Tensor& input, bool create_graph, bool strict, bool vectorize,
-    std::string_view outer_jacobian_strategy = "reverse-mode");
 
 // The value of such a function, and v times the Hessian (vhp), the Hessian times v (hvp): one tensor an input. vhp is the
 // cheaper of the two; for twice continuously differentiable functions of real numbers they are the same.

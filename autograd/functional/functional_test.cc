@@ -87,31 +87,6 @@ TEST(Functional, ResultsWithAGraph) {
   EXPECT_EQ(numbers(jacobian(cube, x)), (Values{3, 0, 0, 12}));
 }
 
-TEST(Functional, VectorizedByRowsAndByColumns) {
-  const variable_list in{tensor_of({1, 2}), tensor_of({3, 4})};
-  const auto by_loop = jacobian(two_of_two, in);
-  const auto second_by_loop = hessian(mixed, in);
-  for (const char* strategy : {"reverse-mode", "forward-mode"}) {
-    const auto all = jacobian(two_of_two, in, false, false, true, strategy);
-    const auto second = hessian(mixed, in, false, false, true, strategy);
-    for (size_t i = 0; i < 2; ++i) {
-      for (size_t j = 0; j < 2; ++j) {
-        EXPECT_EQ(numbers(all[i][j]), numbers(by_loop[i][j]));
-        EXPECT_EQ(all[i][j].sizes(), by_loop[i][j].sizes());
-        EXPECT_EQ(numbers(second[i][j]), numbers(second_by_loop[i][j]));
-      }
-    }
-    EXPECT_FALSE(all[0][0].requires_grad());
-  }
-  const Tensor x = tensor_of({1, 2}).set_requires_grad(true);
-  EXPECT_EQ(numbers(grad({at::sum(jacobian(cube, x, true, false, true))}, {x})[0]), (Values{6, 12}));
-  EXPECT_EQ(numbers(hessian(sum_of_cubes, x, false, false, true, "forward-mode")), (Values{6, 0, 0, 12}));
-  EXPECT_THROW(jacobian(cube, x, false, true, true), c10::Error);
-  EXPECT_THROW(jacobian(cube, x, true, false, true, "forward-mode"), c10::NotImplementedError);
-  EXPECT_THROW(jacobian(cube, x, false, false, false, "forward-mode"), c10::NotImplementedError);
-  EXPECT_THROW(jacobian(cube, x, false, false, true, "sideways"), c10::ValueError);
-}
-
 TEST(Functional, Errors) {
   const Tensor x = tensor_of({1, 2, 3});
   EXPECT_EQ(message_of([&] { jvp(twice, x); }),

@@ -1,4 +1,5 @@
 // torch.func and torch.autograd.functional: transforms of functions that are written here under their names, and what they refuse.
+#include "func/functional.h"
 #include "func/functionalize.h"
 #include "func/modules.h"
 #include "func/transforms.h"
@@ -8,7 +9,6 @@
 #include <map>
 
 #include "aten/aten.h"
-#include "autograd/functional/functional.h"
 #include "c10/core/cpu_generator.h"
 #include "c10/util/exception.h"
 #include "nn/layers/layers.h"

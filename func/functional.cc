@@ -1,4 +1,4 @@
-#include "autograd/functional/functional.h"
+#include "func/functional.h"
 
 #include "autograd/autograd.h"
 #include "c10/util/exception.h"
