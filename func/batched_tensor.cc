@@ -30,8 +30,8 @@ c10::DimVector without(at::IntArrayRef all, int64_t dim) {
 
 void include_key(bool on) {
   c10::ThreadState& thread = c10::thread_state();
-  thread.included = on ? thread.included.add(DispatchKey::FuncTorchBatched)
-                       : thread.included.remove(DispatchKey::FuncTorchBatched);
+  thread.included =
+      on ? thread.included.add(DispatchKey::FuncTorchBatched) : thread.included.remove(DispatchKey::FuncTorchBatched);
 }
 
 int64_t next_id() {
@@ -48,7 +48,9 @@ Randomness randomness_of(std::string_view text) {
   return Randomness::kSame;
 }
 
-const VmapLevel* current_level() { return g_level; }
+const VmapLevel* current_level() {
+  return g_level;
+}
 
 AtLevel::AtLevel(const VmapLevel* level)
     : before_(g_level), was_included_(c10::thread_state().included.has(DispatchKey::FuncTorchBatched)) {
@@ -67,7 +69,8 @@ NewLevel::NewLevel(int64_t batch_size, Randomness randomness)
 
 BatchedTensorImpl::BatchedTensorImpl(Tensor value, int64_t batch_dim, int64_t level)
     : TensorImpl(c10::backend_key_set(value.device()).add(DispatchKey::FuncTorchBatched), value.scalar_type(),
-                 value.device(), value.layout(), without(value.sizes(), batch_dim), without(value.strides(), batch_dim)),
+                 value.device(), value.layout(), without(value.sizes(), batch_dim),
+                 without(value.strides(), batch_dim)),
       value_(std::move(value)),
       batch_dim_(batch_dim),
       level_(level) {
@@ -90,7 +93,8 @@ c10::intrusive_ptr<c10::TensorImpl> BatchedTensorImpl::shallow_copy() const {
 
 void BatchedTensorImpl::shallow_copy_from(const TensorImpl& other) {
   const auto* batched = dynamic_cast<const BatchedTensorImpl*>(&other);
-  TORCH_CHECK(batched != nullptr && batched->level_ == level_, "the data of a tensor inside vmap can only become that of "
+  TORCH_CHECK(batched != nullptr && batched->level_ == level_,
+              "the data of a tensor inside vmap can only become that of "
               "another tensor that is batched by the same vmap");
   replace(batched->value_, batched->batch_dim_);
 }

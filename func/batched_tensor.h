@@ -26,8 +26,8 @@ struct VmapLevel {
   const VmapLevel* outer;  // null for the outermost
 };
 
-/// The innermost vmap whose samples the thread computes with; null outside of vmap, and where operators compute with what
-/// lies behind batched tensors.
+/// The innermost vmap whose samples the thread computes with; null outside of vmap, and where operators compute with
+/// what lies behind batched tensors.
 const VmapLevel* current_level();
 
 /// Puts the thread at a level (null: outside of vmap) until the end of the scope.

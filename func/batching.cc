@@ -25,7 +25,9 @@ using c10::IValue;
 using c10::OperatorHandle;
 using c10::Stack;
 
-bool is_defined_tensor(const IValue& value) { return value.isTensor() && value.unsafe_tensor_impl() != nullptr; }
+bool is_defined_tensor(const IValue& value) {
+  return value.isTensor() && value.unsafe_tensor_impl() != nullptr;
+}
 
 // Whether some tensor among the values, in lists too, is batched at the level.
 bool is_any_batched(c10::ArrayRef<IValue> values, const VmapLevel& level) {
@@ -37,9 +39,10 @@ bool is_any_batched(c10::ArrayRef<IValue> values, const VmapLevel& level) {
 
 void check_on_stack(const OperatorHandle& op, const Tensor& tensor, const VmapLevel* level) {
   const BatchedTensorImpl* batched = batched_of(tensor);
-  TORCH_CHECK(batched == nullptr || (level != nullptr && batched->level() <= level->id), toString(op.operator_name()),
-              ": a tensor from inside a vmap is used after that vmap has returned, or inside of another one that it was "
-              "not given to; return it from the function instead");
+  TORCH_CHECK(
+      batched == nullptr || (level != nullptr && batched->level() <= level->id), toString(op.operator_name()),
+      ": a tensor from inside a vmap is used after that vmap has returned, or inside of another one that it was "
+      "not given to; return it from the function instead");
 }
 
 // What the tables say by the name of a form.
@@ -59,7 +62,9 @@ const TableEntry* table_entry(const std::string& name) {
   return found != entries.end() ? &found->second : nullptr;
 }
 
-std::string full_name(const OperatorHandle& op) { return toString(op.operator_name()); }
+std::string full_name(const OperatorHandle& op) {
+  return toString(op.operator_name());
+}
 
 OperatorHandle operator_named(std::string_view name) {
   const size_t dot = name.find('.');
@@ -203,7 +208,7 @@ void run_functional(const OperatorHandle& op, const Batching& batching, Stack& s
 
 // Autocast casts the arguments of a composed operator before its parts see them.
 bool has_autocast(const OperatorHandle& op, DispatchKeySet keys) {
-  for (const DispatchKey key : keys & c10::kAutocastKeys) {
+  for (const DispatchKey key : keys& c10::kAutocastKeys) {
     if (c10::detail::get_function(op.op(), key) != nullptr) return true;
   }
   return false;
@@ -249,10 +254,13 @@ void handle(void*, const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
   const Stack originals = schema.is_mutable() ? *stack : Stack();
   BatchedCall call(op, *level, std::move(*stack), batching.parameters);
   for (size_t i = 0; i < originals.size() && batching.kind != Batching::Kind::kRandom; ++i) {
-    TORCH_CHECK(!schema.arguments()[i].is_write() || !is_defined_tensor(originals[i]) || call.batched(i), "vmap: ",
-                full_name(op), "(self, *extra_args) is not possible because a tensor among extra_args has a value for each "
-                "sample, but '", schema.arguments()[i].name(),
-                "', which is written to, is the same for all: it is not mapped over. Use the form that returns a new tensor");
+    TORCH_CHECK(
+        !schema.arguments()[i].is_write() || !is_defined_tensor(originals[i]) || call.batched(i),
+        "vmap: ", full_name(op),
+        "(self, *extra_args) is not possible because a tensor among extra_args has a value for each "
+        "sample, but '",
+        schema.arguments()[i].name(),
+        "', which is written to, is the same for all: it is not mapped over. Use the form that returns a new tensor");
   }
   {
     const AtLevel outside(level->outer);
@@ -299,7 +307,9 @@ BatchedCall::BatchedCall(const OperatorHandle& op, const VmapLevel& level, Stack
   }
 }
 
-int BatchedCall::index(std::string_view name) const { return schema().argument_index(name).value_or(-1); }
+int BatchedCall::index(std::string_view name) const {
+  return schema().argument_index(name).value_or(-1);
+}
 
 const IValue& BatchedCall::named(std::string_view name) const {
   const int i = index(name);
@@ -344,7 +354,9 @@ Tensor BatchedCall::padded(const Tensor& tensor, bool batched, int64_t rank) con
   return at::view(tensor, sizes);
 }
 
-int64_t BatchedCall::shifted(int64_t dim, int64_t rank) { return at::maybe_wrap_dim(dim, rank) + 1; }
+int64_t BatchedCall::shifted(int64_t dim, int64_t rank) {
+  return at::maybe_wrap_dim(dim, rank) + 1;
+}
 
 void BatchedCall::run(std::string_view name, std::string_view overload, Stack arguments) {
   run(c10::Dispatcher::singleton().findSchemaOrThrow(name, overload), std::move(arguments));
@@ -373,8 +385,8 @@ void install_batching() {
 }
 
 const NamedRule* named_rule(std::string_view name) {
-  for (const auto rules : {pointwise_rules(), dimension_rules(), sample_rules(), product_rules(), index_rules(), layer_rules(),
-                           value_rules()}) {
+  for (const auto rules : {pointwise_rules(), dimension_rules(), sample_rules(), product_rules(), index_rules(),
+                           layer_rules(), value_rules()}) {
     for (const NamedRule& rule : rules) {
       if (rule.name == name) return &rule;
     }
@@ -423,9 +435,10 @@ void loop_rule(BatchedCall& call) {
     for (const Stack& results : all) parts.push_back(part(results));
     if (!parts[0].defined()) return parts[0];
     for (const Tensor& one : parts) {
-      TORCH_CHECK(one.sizes() == parts[0].sizes(), "vmap: We do not support batching operators that can output dynamic "
-                  "shape. Attempted to vmap over ", full_name(call.op()), ", whose results have sizes ",
-                  parts[0].sizes(), " and ", one.sizes());
+      TORCH_CHECK(one.sizes() == parts[0].sizes(),
+                  "vmap: We do not support batching operators that can output dynamic "
+                  "shape. Attempted to vmap over ",
+                  full_name(call.op()), ", whose results have sizes ", parts[0].sizes(), " and ", one.sizes());
     }
     return at::stack(parts);
   };

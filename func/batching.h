@@ -1,9 +1,9 @@
 // How operators compute with batched tensors: the layer FuncTorchBatched.
 //
-// A call inside vmap that has arguments of the innermost level goes by its operator's rule: with the tensors behind them,
-// whose first dimension counts the samples, it calls operators on these, which is to say at the level outside, and its
-// results become batched tensors again. What the tables say (`batch` in aten/codegen/ops.proto, or what follows from
-// `element_wise` and `sharding`) names the rule; operators that are composed of others need none.
+// A call inside vmap that has arguments of the innermost level goes by its operator's rule: with the tensors behind
+// them, whose first dimension counts the samples, it calls operators on these, which is to say at the level outside,
+// and its results become batched tensors again. What the tables say (`batch` in aten/codegen/ops.proto, or what follows
+// from `element_wise` and `sharding`) names the rule; operators that are composed of others need none.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +72,8 @@ class BatchedCall {
   /// The same with dimensions of size 1 behind the samples' until a sample has `rank`.
   at::Tensor padded(const at::Tensor& tensor, bool batched, int64_t rank) const;
 
-  /// A dimension of a sample as one behind the samples': wrapped and checked (IndexError), plus one. Of a sample without
-  /// dimensions 0 and -1 are dimensions, too.
+  /// A dimension of a sample as one behind the samples': wrapped and checked (IndexError), plus one. Of a sample
+  /// without dimensions 0 and -1 are dimensions, too.
   static int64_t shifted(int64_t dim, int64_t rank);
 
   /// Calls the operator with the arguments as they are now.
@@ -104,14 +104,14 @@ using BatchingRule = void (*)(BatchedCall& call);
 /// How an operator computes inside vmap.
 struct Batching {
   enum class Kind {
-    kRule,       // by a rule
-    kRefused,    // by a rule that throws
-    kComposed,   // by the operators that it is made of: its function for all backends
-    kDecomposed, // by its decomposition
-    kRandom,     // by a rule, which is also asked where nothing is batched
-    kOut,        // out=: the functional form, whose result `out` takes over
-    kInPlace,    // the functional form, whose result is copied to the first argument
-    kLoop,       // sample by sample
+    kRule,        // by a rule
+    kRefused,     // by a rule that throws
+    kComposed,    // by the operators that it is made of: its function for all backends
+    kDecomposed,  // by its decomposition
+    kRandom,      // by a rule, which is also asked where nothing is batched
+    kOut,         // out=: the functional form, whose result `out` takes over
+    kInPlace,     // the functional form, whose result is copied to the first argument
+    kLoop,        // sample by sample
   };
   Kind kind = Kind::kLoop;
   BatchingRule rule = nullptr;

@@ -19,7 +19,7 @@ using c10::Stack;
 
 // What arguments that are dimensions of the first tensor are called.
 bool names_dimension(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kNames{"dim",  "dims",  "dim0",      "dim1",       "dim2",
+  constexpr std::array<std::string_view, 9> kNames{"dim",  "dims", "dim0",      "dim1",     "dim2",
                                                    "axis", "axes", "dimension", "start_dim"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
@@ -39,7 +39,9 @@ std::vector<int64_t> all_dims(int64_t rank) {
 }
 
 // Every sample as one row.
-Tensor rows(const Tensor& t) { return t.dim() == 1 ? at::unsqueeze(t, 1) : at::flatten(t, 1); }
+Tensor rows(const Tensor& t) {
+  return t.dim() == 1 ? at::unsqueeze(t, 1) : at::flatten(t, 1);
+}
 
 void squeeze_results(BatchedCall& call) {
   for (IValue& result : call.results) {
@@ -73,7 +75,8 @@ void view(BatchedCall& call) {
   if (op == "permute") {
     std::vector<int64_t> dims{0};
     const std::vector<int64_t> own = call[1].toIntVector();
-    TORCH_CHECK(static_cast<int64_t>(own.size()) == rank, "permute: ", own.size(), " dimensions are given for a tensor that has ", rank);
+    TORCH_CHECK(static_cast<int64_t>(own.size()) == rank, "permute: ", own.size(),
+                " dimensions are given for a tensor that has ", rank);
     for (const int64_t d : own) dims.push_back(BatchedCall::shifted(d, rank));
     return call.give(at::permute(self, dims));
   }
@@ -97,7 +100,8 @@ void view(BatchedCall& call) {
     return call.give(at::as_strided(self, size, stride, offset));
   }
   // Parts of a number lie side by side, whatever lies between samples.
-  if (op == "view_as_complex" && self.dim() > 1 && self.stride(-1) != 1) return call.give(at::view_as_complex(at::contiguous(self)));
+  if (op == "view_as_complex" && self.dim() > 1 && self.stride(-1) != 1)
+    return call.give(at::view_as_complex(at::contiguous(self)));
   // A sample without dimensions has one in its own views, where an operator counts it as that.
   const bool scalar = rank == 0;
   for (size_t i = 1; i < call.size(); ++i) {
@@ -106,8 +110,8 @@ void view(BatchedCall& call) {
         (void)shifted(call[i], rank);
         return call.give(at::alias(self));
       }
-      TORCH_CHECK_INDEX(!scalar || op == "unfold", op, ": Dimension specified as ", call[i].isInt() ? call[i].toInt() : 0,
-                        " but tensor has no dimensions");
+      TORCH_CHECK_INDEX(!scalar || op == "unfold", op, ": Dimension specified as ",
+                        call[i].isInt() ? call[i].toInt() : 0, " but tensor has no dimensions");
       call.set(i, shifted(call[i], rank));
     }
   }
@@ -135,7 +139,8 @@ void along(BatchedCall& call) {
   }
   // Of the sizes of the results.
   const int index = call.index("index");
-  const bool scalar_result = (call.schema().base_name().rfind("gather", 0) == 0 ? call.rank(static_cast<size_t>(index)) : rank) == 0;
+  const bool scalar_result =
+      (call.schema().base_name().rfind("gather", 0) == 0 ? call.rank(static_cast<size_t>(index)) : rank) == 0;
   const bool writes = call.schema().is_mutable();
   for (size_t i = 0; i < call.size(); ++i) {
     if (call.is_tensor(i)) {
@@ -250,20 +255,19 @@ void diag_embed(BatchedCall& call) {
 }
 
 // What is in no graph has none behind it either.
-void detach(BatchedCall& call) { call.give(at::detach(call.tensor(0))); }
+void detach(BatchedCall& call) {
+  call.give(at::detach(call.tensor(0)));
+}
 
 constexpr NamedRule kRules[] = {
-    {"auto_view", &view},
-    {"detach", &detach},
-    {"diag_embed", &diag_embed},
-    {"along", &along, true},
-    {"flip", &flip},
-    {"reduce", &reduce},
-    {"trace", &trace},
+    {"auto_view", &view}, {"detach", &detach}, {"diag_embed", &diag_embed}, {"along", &along, true},
+    {"flip", &flip},      {"reduce", &reduce}, {"trace", &trace},
 };
 
 }  // namespace
 
-c10::ArrayRef<NamedRule> dimension_rules() { return kRules; }
+c10::ArrayRef<NamedRule> dimension_rules() {
+  return kRules;
+}
 
 }  // namespace torch::func::detail

@@ -25,10 +25,14 @@ using at::Tensor;
 using c10::IValue;
 using c10::Stack;
 
-Tensor rows(const Tensor& t) { return t.dim() == 1 ? at::unsqueeze(t, 1) : at::flatten(t, 1); }
+Tensor rows(const Tensor& t) {
+  return t.dim() == 1 ? at::unsqueeze(t, 1) : at::flatten(t, 1);
+}
 
 // Indices from the end, counted from the beginning.
-Tensor wrapped(const Tensor& index, int64_t size) { return at::where(at::lt(index, 0), at::add(index, size), index); }
+Tensor wrapped(const Tensor& index, int64_t size) {
+  return at::where(at::lt(index, 0), at::add(index, size), index);
+}
 
 c10::DimVector with_samples(int64_t batch, at::IntArrayRef sizes) {
   c10::DimVector all{batch};
@@ -50,13 +54,14 @@ void index_along(BatchedCall& call) {
   if (!call.batched(index) && !batched_value) {
     call.set(0, IValue(self));
     call.set(dim_at, IValue(dim));
-    if (source_at >= 0) call.set(static_cast<size_t>(source_at), IValue(at_least_one(call.every_sample(static_cast<size_t>(source_at)))));
+    if (source_at >= 0)
+      call.set(static_cast<size_t>(source_at), IValue(at_least_one(call.every_sample(static_cast<size_t>(source_at)))));
     call.run();
   } else {
     // As gather and scatter, whose indices have a place for every element.
     const Tensor all = at_least_one(call.every_sample(index));
-    TORCH_CHECK_INDEX(all.dim() == 2, call.schema().base_name(), ": Index is supposed to be a vector, got ", call.rank(index),
-                      " dimensions");
+    TORCH_CHECK_INDEX(all.dim() == 2, call.schema().base_name(), ": Index is supposed to be a vector, got ",
+                      call.rank(index), " dimensions");
     c10::DimVector sizes(self.sizes().begin(), self.sizes().end()), places(sizes.size(), 1);
     sizes[static_cast<size_t>(dim)] = places[static_cast<size_t>(dim)] = all.size(1);
     places[0] = all.size(0);
@@ -143,12 +148,14 @@ Layout layout_of(const BatchedCall& call, const std::vector<Index>& indices) {
   layout.others = call.rank(0) - static_cast<int64_t>(indices.size());
   c10::DimVector first(static_cast<size_t>(layout.rank + 1), 1);
   first[0] = call.batch_size();
-  layout.indices.push_back(at::view(at::arange(call.batch_size(), indices[0].tensor.options().dtype(at::kLong)), first));
+  layout.indices.push_back(
+      at::view(at::arange(call.batch_size(), indices[0].tensor.options().dtype(at::kLong)), first));
   for (const Index& index : indices) layout.indices.push_back(call.padded(index.tensor, index.batched, layout.rank));
   return layout;
 }
 
-// Whether the samples' dimension may be passed by: no index is batched, and the result has their dimensions where they were.
+// Whether the samples' dimension may be passed by: no index is batched, and the result has their dimensions where they
+// were.
 bool same_for_all(const std::vector<Index>& indices) {
   for (size_t i = 0; i < indices.size(); ++i) {
     if (indices[i].batched || (i > 0 && indices[i].dim != indices[i - 1].dim + 1)) return false;
@@ -187,7 +194,8 @@ void index(BatchedCall& call) {
 bool put_by_mask(BatchedCall& call, Tensor& result) {
   const std::vector<Tensor> tensors = call.tensors(1);
   const Tensor values = call.tensor(2);
-  if (tensors.size() != 1 || tensors[0].scalar_type() != at::kBool || c10::checked_numel(call.sizes(2)) != 1) return false;
+  if (tensors.size() != 1 || tensors[0].scalar_type() != at::kBool || c10::checked_numel(call.sizes(2)) != 1)
+    return false;
   Tensor mask = tensors[0];
   const int64_t rank = call.rank(0);
   for (int64_t own = mask.dim() - 1; own < rank; ++own) mask = at::unsqueeze(mask, -1);
@@ -236,10 +244,12 @@ void take(BatchedCall& call) {
 void put(BatchedCall& call) {
   const Tensor all = call.every_sample(0), self = rows(all);
   const Tensor index = wrapped(rows(call.every_sample(1)), self.size(1)), source = rows(call.every_sample(2));
-  TORCH_CHECK(index.size(1) == source.size(1), "put_(): Expected source and index to have the same number of elements, but got "
-              "source.numel() = ", source.size(1), ", index.numel() = ", index.size(1));
-  const Tensor result = call.named("accumulate").toBool() ? at::scatter_add(self, 1, index, source)
-                                                          : at::scatter(self, 1, index, source);
+  TORCH_CHECK(index.size(1) == source.size(1),
+              "put_(): Expected source and index to have the same number of elements, but got "
+              "source.numel() = ",
+              source.size(1), ", index.numel() = ", index.size(1));
+  const Tensor result =
+      call.named("accumulate").toBool() ? at::scatter_add(self, 1, index, source) : at::scatter(self, 1, index, source);
   call.give(at::reshape(result, all.sizes()));
 }
 
@@ -249,8 +259,8 @@ void masked_select(BatchedCall& call) {
   if (call.batched(1)) return loop_rule(call);
   const Tensor self = call.tensor(0), mask = call.tensor(1);
   const auto sizes = at::broadcast_shapes(call.sizes(0), mask.sizes());
-  const Tensor all = at::expand(call.padded(self, true, static_cast<int64_t>(sizes.size())),
-                                with_samples(self.size(0), sizes));
+  const Tensor all =
+      at::expand(call.padded(self, true, static_cast<int64_t>(sizes.size())), with_samples(self.size(0), sizes));
   const Tensor places = at::squeeze(at::nonzero(at::reshape(at::expand(mask, sizes), {-1})), 1);
   call.give(at::index_select(rows(all), 1, places));
 }
@@ -398,6 +408,8 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-c10::ArrayRef<NamedRule> index_rules() { return kRules; }
+c10::ArrayRef<NamedRule> index_rules() {
+  return kRules;
+}
 
 }  // namespace torch::func::detail

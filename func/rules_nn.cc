@@ -15,9 +15,13 @@ using c10::IValue;
 using c10::Stack;
 
 // [B, N, ..] as [B * N, ..].
-Tensor first_two(const Tensor& t) { return at::flatten(t, 0, 1); }
+Tensor first_two(const Tensor& t) {
+  return at::flatten(t, 0, 1);
+}
 
-bool is_batched(const BatchedCall& call, size_t i) { return call.is_tensor(i) && call.batched(i); }
+bool is_batched(const BatchedCall& call, size_t i) {
+  return call.is_tensor(i) && call.batched(i);
+}
 
 // The first result times a weight plus a bias, of which each sample has its own, as `view` lays them out.
 template <typename View>
@@ -32,10 +36,12 @@ void scale_and_shift(BatchedCall& call, size_t weight, size_t bias, const View& 
 void prelu(BatchedCall& call) {
   const int64_t rank = call.rank(0);
   const Tensor weight = call.tensor(1);
-  TORCH_CHECK(call.rank(1) <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", call.rank(1));
+  TORCH_CHECK(call.rank(1) <= 1,
+              "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", call.rank(1));
   const int64_t count = c10::checked_numel(call.sizes(1)), channels = rank > 1 ? call.sizes(0)[1] : 1;
-  TORCH_CHECK(count == 1 || count == channels, "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
-              count, " and channel size = ", channels, ".");
+  TORCH_CHECK(count == 1 || count == channels,
+              "Mismatch of parameter numbers and input channel size. Found parameter numbers = ", count,
+              " and channel size = ", channels, ".");
   c10::DimVector sizes(static_cast<size_t>(rank + 1), 1);
   sizes[0] = call.batched(1) ? call.batch_size() : 1;
   if (count > 1) sizes[2] = count;
@@ -63,7 +69,8 @@ void group_norm(BatchedCall& call) {
   if (own) arguments[1] = arguments[2] = IValue();
   call.run(call.op(), std::move(arguments));
   for (IValue& result : call.results) {
-    if (result.toTensor().defined()) result = IValue(at::unflatten(result.toTensor(), 0, {input.size(0), input.size(1)}));
+    if (result.toTensor().defined())
+      result = IValue(at::unflatten(result.toTensor(), 0, {input.size(0), input.size(1)}));
   }
   if (!own) return;
   scale_and_shift(call, 1, 2, [&](size_t i) {
@@ -101,7 +108,8 @@ void attention(BatchedCall& call) {
   if (call.named("dropout_p").toDouble() != 0) return loop_rule(call);
   const size_t mask = static_cast<size_t>(call.index("attn_mask"));
   const Tensor query = call.every_sample(static_cast<size_t>(call.index("query")));
-  TORCH_CHECK(query.dim() == 5 && call.rank(static_cast<size_t>(call.index("key"))) == 4, call.schema().base_name(), ": expected a query and keys of 4 dimensions, got a query of ", query.dim() - 1);
+  TORCH_CHECK(query.dim() == 5 && call.rank(static_cast<size_t>(call.index("key"))) == 4, call.schema().base_name(),
+              ": expected a query and keys of 4 dimensions, got a query of ", query.dim() - 1);
   const int64_t keys = call.sizes(static_cast<size_t>(call.index("key")))[2];
   for (size_t i = 0; i < call.size(); ++i) {
     if (!call.is_tensor(i)) continue;
@@ -113,20 +121,20 @@ void attention(BatchedCall& call) {
   }
   call.run();
   for (IValue& result : call.results) {
-    if (result.toTensor().defined()) result = IValue(at::unflatten(result.toTensor(), 0, {query.size(0), query.size(1)}));
+    if (result.toTensor().defined())
+      result = IValue(at::unflatten(result.toTensor(), 0, {query.size(0), query.size(1)}));
   }
 }
 
 constexpr NamedRule kRules[] = {
-    {"prelu", &prelu},
-    {"layer_norm", &layer_norm},
-    {"group_norm", &group_norm},
-    {"batch_norm", &batch_norm},
-    {"attention", &attention},
+    {"prelu", &prelu},           {"layer_norm", &layer_norm}, {"group_norm", &group_norm},
+    {"batch_norm", &batch_norm}, {"attention", &attention},
 };
 
 }  // namespace
 
-c10::ArrayRef<NamedRule> layer_rules() { return kRules; }
+c10::ArrayRef<NamedRule> layer_rules() {
+  return kRules;
+}
 
 }  // namespace torch::func::detail

@@ -121,7 +121,8 @@ void fresh(BatchedCall& call) {
   int64_t span = 1;
   if (const int i = call.index("stride"); i >= 0) {
     const std::vector<int64_t> sizes = call.named("size").toIntVector(), strides = call.named("stride").toIntVector();
-    for (size_t d = 0; d < sizes.size() && d < strides.size(); ++d) span += std::max<int64_t>(sizes[d] - 1, 0) * strides[d];
+    for (size_t d = 0; d < sizes.size() && d < strides.size(); ++d)
+      span += std::max<int64_t>(sizes[d] - 1, 0) * strides[d];
   }
   in_front("size", call.batch_size());
   in_front("stride", span);
@@ -131,8 +132,8 @@ void fresh(BatchedCall& call) {
 // masked_fill(self, mask, value) with a value of each sample.
 void masked_fill(BatchedCall& call) {
   if (!call.batched(2)) return element_wise(call);
-  TORCH_CHECK(call.rank(2) == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", call.rank(2),
-              " dimension(s).");
+  TORCH_CHECK(call.rank(2) == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+              call.rank(2), " dimension(s).");
   pad_all(call);
   const Tensor self = call.tensor(0);
   call.give(at::where(call.tensor(1), at::to(call.tensor(2), self.scalar_type()), self));
@@ -151,6 +152,8 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-c10::ArrayRef<NamedRule> pointwise_rules() { return kRules; }
+c10::ArrayRef<NamedRule> pointwise_rules() {
+  return kRules;
+}
 
 }  // namespace torch::func::detail

@@ -20,24 +20,27 @@ using c10::IValue;
 using c10::Stack;
 
 void check_ranks(const BatchedCall& call, size_t a, int64_t rank_a, size_t b, int64_t rank_b) {
-  TORCH_CHECK(call.rank(a) == rank_a && call.rank(b) == rank_b, call.schema().base_name(), ": expected tensors of ", rank_a,
-              " and ", rank_b, " dimensions, got ", call.rank(a), " and ", call.rank(b));
+  TORCH_CHECK(call.rank(a) == rank_a && call.rank(b) == rank_b, call.schema().base_name(), ": expected tensors of ",
+              rank_a, " and ", rank_b, " dimensions, got ", call.rank(a), " and ", call.rank(b));
 }
 
-// The product of two matrices, or batches of them, a sample. Matrices of which all samples have the same are multiplied with the
-// rows of all samples at once.
-Tensor product(const BatchedCall& call, size_t a, size_t b) { return at::matmul(call.tensor(a), call.tensor(b)); }
+// The product of two matrices, or batches of them, a sample. Matrices of which all samples have the same are multiplied
+// with the rows of all samples at once.
+Tensor product(const BatchedCall& call, size_t a, size_t b) {
+  return at::matmul(call.tensor(a), call.tensor(b));
+}
 
 void mm(BatchedCall& call) {
   check_ranks(call, 0, 2, 1, 2);
-  call.give(product(call, 0, 1));
+  const bool all = call.batched(0) && call.batched(1);
+  call.give(all ? at::bmm(call.tensor(0), call.tensor(1)) : product(call, 0, 1));
 }
 
 void bmm(BatchedCall& call) {
   check_ranks(call, 0, 3, 1, 3);
   TORCH_CHECK(call.sizes(0)[0] == call.sizes(1)[0] && call.sizes(0)[2] == call.sizes(1)[1],
-              "Expected size for first two dimensions of batch2 tensor to be: [", call.sizes(0)[0], ", ", call.sizes(0)[2],
-              "] but got: [", call.sizes(1)[0], ", ", call.sizes(1)[1], "].");
+              "Expected size for first two dimensions of batch2 tensor to be: [", call.sizes(0)[0], ", ",
+              call.sizes(0)[2], "] but got: [", call.sizes(1)[0], ", ", call.sizes(1)[1], "].");
   call.give(product(call, 0, 1));
 }
 
@@ -61,8 +64,8 @@ Tensor dot_of(const BatchedCall& call, Tensor a, bool a_batched, Tensor b, bool 
 void check_dot(const BatchedCall& call) {
   check_ranks(call, 0, 1, 1, 1);
   TORCH_CHECK(call.sizes(0) == call.sizes(1) && call.tensor(0).scalar_type() == call.tensor(1).scalar_type(),
-              call.schema().base_name(), ": expected two vectors of one size and dtype, got sizes ", call.sizes(0), " and ",
-              call.sizes(1), " of ", call.tensor(0).scalar_type(), " and ", call.tensor(1).scalar_type());
+              call.schema().base_name(), ": expected two vectors of one size and dtype, got sizes ", call.sizes(0),
+              " and ", call.sizes(1), " of ", call.tensor(0).scalar_type(), " and ", call.tensor(1).scalar_type());
 }
 
 void dot(BatchedCall& call) {
@@ -73,7 +76,9 @@ void vdot(BatchedCall& call) {
   check_dot(call);
   call.give(dot_of(call, at::conj(call.tensor(0)), call.batched(0), call.tensor(1), call.batched(1)));
 }
-void mv(BatchedCall& call) { call.give(matrix_vector(call, 0, 1)); }
+void mv(BatchedCall& call) {
+  call.give(matrix_vector(call, 0, 1));
+}
 
 // beta * self + alpha * the product; with beta 0, self is not looked at.
 void give_sum(BatchedCall& call, Tensor product, int64_t rank) {
@@ -90,7 +95,9 @@ void addmm(BatchedCall& call) {
   check_ranks(call, 1, 2, 2, 2);
   give_sum(call, product(call, 1, 2), 2);
 }
-void addmv(BatchedCall& call) { give_sum(call, matrix_vector(call, 1, 2), 1); }
+void addmv(BatchedCall& call) {
+  give_sum(call, matrix_vector(call, 1, 2), 1);
+}
 void baddbmm(BatchedCall& call) {
   check_ranks(call, 1, 3, 2, 3);
   give_sum(call, product(call, 1, 2), 3);
@@ -111,7 +118,8 @@ void linear(BatchedCall& call) {
     return call.give(at::add(all, call.padded(call.tensor(2), true, rank)));
   }
   const Tensor weight = call.tensor(1);
-  TORCH_CHECK(call.rank(1) == 1 || call.rank(1) == 2, "linear: expected a weight of 1 or 2 dimensions, got ", call.rank(1));
+  TORCH_CHECK(call.rank(1) == 1 || call.rank(1) == 2, "linear: expected a weight of 1 or 2 dimensions, got ",
+              call.rank(1));
   Tensor result;
   if (call.rank(1) == 1) {
     const Tensor x = call.tensor(0);
@@ -129,16 +137,20 @@ void linear(BatchedCall& call) {
 // --- convolutions ---
 
 // [B, N, C, ..] as [N, B * C, ..].
-Tensor channels_of_all(const Tensor& t) { return at::flatten(at::movedim(t, 0, 1), 1, 2); }
+Tensor channels_of_all(const Tensor& t) {
+  return at::flatten(at::movedim(t, 0, 1), 1, 2);
+}
 // And back.
 Tensor samples_of_channels(const Tensor& t, int64_t batch) {
   return at::movedim(at::unflatten(t, 1, {batch, t.size(1) / batch}), 1, 0);
 }
 // [B, O, ..] as [B * O, ..].
-Tensor first_two(const Tensor& t) { return at::flatten(t, 0, 1); }
+Tensor first_two(const Tensor& t) {
+  return at::flatten(t, 0, 1);
+}
 
-// convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups). Where all samples have
-// the same weight, they are computed as one batch; else each has its own group of channels.
+// convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups). Where all samples
+// have the same weight, they are computed as one batch; else each has its own group of channels.
 void convolution(BatchedCall& call) {
   const int64_t batch = call.batch_size();
   Stack arguments = call.arguments();
@@ -180,7 +192,8 @@ void convolution_backward(BatchedCall& call) {
   const c10::List<bool> mask = call[10].toBoolList();
   const Tensor grad = call.every_sample(0);
   Tensor grad_input, grad_weight, grad_bias;
-  const auto part = [&](const Tensor& grad_output, const Tensor& input, const Tensor& weight, int64_t groups, size_t wanted) {
+  const auto part = [&](const Tensor& grad_output, const Tensor& input, const Tensor& weight, int64_t groups,
+                        size_t wanted) {
     Stack arguments = call.arguments();
     arguments[0] = IValue(grad_output);
     arguments[1] = IValue(input);
@@ -197,7 +210,8 @@ void convolution_backward(BatchedCall& call) {
     grad_input = at::unflatten(all, 0, {batch, grad.size(1)});
   }
   if ((mask[0] && call.batched(2)) || mask[1]) {
-    const Tensor g = channels_of_all(grad), x = channels_of_all(call.every_sample(1)), w = first_two(call.every_sample(2));
+    const Tensor g = channels_of_all(grad), x = channels_of_all(call.every_sample(1)),
+                 w = first_two(call.every_sample(2));
     if (mask[0] && call.batched(2)) grad_input = samples_of_channels(part(g, x, w, groups * batch, 0), batch);
     if (mask[1]) grad_weight = at::unflatten(part(g, x, w, groups * batch, 1), 0, {batch, call.sizes(2)[0]});
   }
@@ -238,7 +252,9 @@ void linalg_solve(BatchedCall& call) {
 }
 
 // What went wrong with the matrices of all samples.
-void linalg_check_errors(BatchedCall& call) { call.run(); }
+void linalg_check_errors(BatchedCall& call) {
+  call.run();
+}
 
 constexpr NamedRule kRules[] = {
     {"linalg_check_errors", &linalg_check_errors},
@@ -260,6 +276,8 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-c10::ArrayRef<NamedRule> product_rules() { return kRules; }
+c10::ArrayRef<NamedRule> product_rules() {
+  return kRules;
+}
 
 }  // namespace torch::func::detail

@@ -16,11 +16,14 @@ using c10::IValue;
 using c10::Stack;
 
 void check_random(const BatchedCall& call) {
-  TORCH_CHECK(call.level().randomness != Randomness::kError,
-              "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-              "randomness flags on vmap or perform the randomness operation out of vmap");
+  TORCH_CHECK(
+      call.level().randomness != Randomness::kError,
+      "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+      "randomness flags on vmap or perform the randomness operation out of vmap");
 }
-bool is_same(const BatchedCall& call) { return call.level().randomness == Randomness::kSame; }
+bool is_same(const BatchedCall& call) {
+  return call.level().randomness == Randomness::kSame;
+}
 
 void run_for_all(BatchedCall& call) {
   call.run();
@@ -70,8 +73,9 @@ void random_in_place(BatchedCall& call) {
   bool parameters = false;
   for (size_t i = 1; i < call.size(); ++i) parameters = parameters || call.batched(i);
   if (is_same(call)) {
-    TORCH_CHECK(!parameters, "Vmap does not currently support same randomness with a batched tensor input: ",
-                call.schema().name(), " has parameters for each sample");
+    TORCH_CHECK(!parameters,
+                "Vmap does not currently support same randomness with a batched tensor input: ", call.schema().name(),
+                " has parameters for each sample");
     if (!batched) return run_for_all(call);
     Stack arguments = call.arguments();
     const Tensor one = at::empty_like(at::select(call.tensor(0), 0, 0), {}, at::MemoryFormat::Contiguous);
@@ -80,8 +84,10 @@ void random_in_place(BatchedCall& call) {
     Tensor self = call.tensor(0);
     return call.give(at::copy_(self, one, false));
   }
-  TORCH_CHECK(batched, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
-              "randomness: ", call.schema().name());
+  TORCH_CHECK(batched,
+              "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+              "randomness: ",
+              call.schema().name());
   for (size_t i = 1; i < call.size(); ++i) {
     if (call.is_tensor(i)) call.set(i, IValue(call.padded(call.tensor(i), call.batched(i), call.rank(0))));
   }
@@ -92,8 +98,8 @@ void random_in_place(BatchedCall& call) {
 void random_sample(BatchedCall& call) {
   check_random(call);
   if (is_same(call)) {
-    TORCH_CHECK(!call.any_batched(), "Vmap does not currently support same randomness with a batched tensor input: ",
-                call.schema().name());
+    TORCH_CHECK(!call.any_batched(),
+                "Vmap does not currently support same randomness with a batched tensor input: ", call.schema().name());
     return run_for_all(call);
   }
   int64_t rank = 0;
@@ -128,8 +134,8 @@ void multinomial(BatchedCall& call) {
 void random_loop(BatchedCall& call) {
   check_random(call);
   if (!call.any_batched() && is_same(call)) return run_for_all(call);
-  TORCH_CHECK(!is_same(call), "Vmap does not currently support same randomness with a batched tensor input: ",
-              call.schema().name());
+  TORCH_CHECK(!is_same(call),
+              "Vmap does not currently support same randomness with a batched tensor input: ", call.schema().name());
   for (size_t i = 0; i < call.size(); ++i) {
     if (call.is_tensor(i)) call.set(i, IValue(call.every_sample(i)));
   }
@@ -148,12 +154,15 @@ void random_loop(BatchedCall& call) {
 }
 
 [[noreturn]] void dynamic_shape(BatchedCall& call) {
-  TORCH_CHECK(false, "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
+  TORCH_CHECK(false,
+              "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over ",
               toString(call.op().operator_name()), ".");
 }
 
 // With the size of the result said beforehand there is one for all samples.
-void repeat_interleave(BatchedCall& call) { call.named("output_size").isNone() ? dynamic_shape(call) : loop_rule(call); }
+void repeat_interleave(BatchedCall& call) {
+  call.named("output_size").isNone() ? dynamic_shape(call) : loop_rule(call);
+}
 
 [[noreturn]] void refused(BatchedCall& call) {
   TORCH_CHECK(false, "vmap: ", toString(call.op().operator_name()),
@@ -181,6 +190,8 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-c10::ArrayRef<NamedRule> value_rules() { return kRules; }
+c10::ArrayRef<NamedRule> value_rules() {
+  return kRules;
+}
 
 }  // namespace torch::func::detail

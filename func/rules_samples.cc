@@ -12,7 +12,9 @@ using at::Tensor;
 using c10::IValue;
 
 // [B, d1 .. dk, rest] as [B * d1 .. * dk, rest].
-Tensor joined(const Tensor& t, int64_t dims) { return at::flatten(t, 0, dims); }
+Tensor joined(const Tensor& t, int64_t dims) {
+  return at::flatten(t, 0, dims);
+}
 
 // samples(m): of samples with at most m dimensions a stack is what the operator takes for one with another dimension in
 // front; of those with more, the dimensions in front become one.
@@ -55,6 +57,8 @@ constexpr NamedRule kRules[] = {
 
 }  // namespace
 
-c10::ArrayRef<NamedRule> sample_rules() { return kRules; }
+c10::ArrayRef<NamedRule> sample_rules() {
+  return kRules;
+}
 
 }  // namespace torch::func::detail

@@ -1,9 +1,10 @@
 // The tensors in the arguments and results of a C++ callable, whatever holds them: what the transforms of torch::func
 // know of structures.
 //
-// A tensor is a structure of one. Tuples, pairs, arrays, vectors, optionals and maps of structures are structures; a class
-// of one's own is one where it has a member `template <typename F> void for_each_tensor(const F& f)` that calls f(tensor)
-// for each of its tensors, as modules ask for it (nn/module/module_call.h). Everything else (numbers, text) holds none.
+// A tensor is a structure of one. Tuples, pairs, arrays, vectors, optionals and maps of structures are structures; a
+// class of one's own is one where it has a member `template <typename F> void for_each_tensor(const F& f)` that calls
+// f(tensor) for each of its tensors, as modules ask for it (nn/module/module_call.h). Everything else (numbers, text)
+// holds none.
 //
 //   std::tuple<at::Tensor, std::vector<at::Tensor>> value = ...;
 //   for (at::Tensor* t : torch::func::tensors_in(value)) *t = at::neg(*t);
@@ -49,14 +50,25 @@ Structure structure_of(T& value) {
     result.tensor = &value;
   } else if constexpr (requires { value.for_each_tensor([](at::Tensor&) {}); }) {
     value.for_each_tensor([&](at::Tensor& t) { add(t); });
-  } else if constexpr (requires { value.has_value(); *value; }) {
+  } else if constexpr (requires {
+                         value.has_value();
+                         *value;
+                       }) {
     if (value.has_value()) add(*value);
   } else if constexpr (requires { typename Value::mapped_type; }) {
     for (auto& entry : value) add(entry.second);
-  } else if constexpr (requires { value.begin()->value(); value.begin()->key(); }) {
+  } else if constexpr (requires {
+                         value.begin()->value();
+                         value.begin()->key();
+                       }) {
     for (auto& entry : value) add(entry.value());
-  } else if constexpr (requires { typename Value::value_type; value.begin(); value.end(); } &&
-                       !requires { value.c_str(); }) {
+  } else if constexpr (
+      requires {
+        typename Value::value_type;
+        value.begin();
+        value.end();
+      } &&
+      !requires { value.c_str(); }) {
     if constexpr (std::is_lvalue_reference_v<decltype(*value.begin())>) {
       for (auto& element : value) add(element);
     }
@@ -91,8 +103,8 @@ void transform_tensors(T& value, const F& f) {
   for (at::Tensor* t : tensors_in(value)) *t = f(std::as_const(*t));
 }
 
-/// Dimensions for the tensors of a structure: a number, nullopt (no dimension), or a list with one entry for each part. A
-/// number or nullopt in the place of a structure stands for all of its tensors.
+/// Dimensions for the tensors of a structure: a number, nullopt (no dimension), or a list with one entry for each part.
+/// A number or nullopt in the place of a structure stands for all of its tensors.
 ///
 ///   Dims d = 0;                            // of every tensor
 ///   Dims e = {0, std::nullopt, {1, -1}};   // of three arguments, the last of which holds two tensors

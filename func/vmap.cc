@@ -29,9 +29,10 @@ Tensor expanded(const Tensor& tensor, int64_t batch_size) {
 }  // namespace
 
 VmapInputs vmap_inputs(const Dims& in_dims, const Structure& arguments) {
-  TORCH_CHECK_VALUE(!arguments.children.empty(),
-                    "vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
-                    "inputs. The latter is unsupported.");
+  TORCH_CHECK_VALUE(
+      !arguments.children.empty(),
+      "vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no "
+      "inputs. The latter is unsupported.");
   const std::vector<const Structure*> leaves = leaves_of(arguments);
   VmapInputs inputs{dims_of_leaves(in_dims, arguments, "vmap: in_dims="), 0};
   std::vector<int64_t> sizes;
@@ -47,8 +48,9 @@ VmapInputs vmap_inputs(const Dims& in_dims, const Structure& arguments) {
       continue;
     }
     const int64_t rank = leaves[i]->tensor->dim();
-    TORCH_CHECK_VALUE(*dim >= -rank && *dim < rank, what, " for some input, but that input is a Tensor of dimensionality ",
-                      rank, " so expected in_dim to satisfy -", rank, " <= in_dim < ", rank, ".");
+    TORCH_CHECK_VALUE(*dim >= -rank && *dim < rank, what,
+                      " for some input, but that input is a Tensor of dimensionality ", rank,
+                      " so expected in_dim to satisfy -", rank, " <= in_dim < ", rank, ".");
     if (*dim < 0) *dim += rank;
     sizes.push_back(leaves[i]->tensor->size(*dim));
   }

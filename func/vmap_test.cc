@@ -1,5 +1,5 @@
-// vmap itself: dimensions, structures, nesting, random numbers, chunks, and what it refuses. Operators under vmap are in
-// tests/vmap and tests/recorded.
+// vmap itself: dimensions, structures, nesting, random numbers, chunks, and what it refuses. Operators under vmap are
+// in tests/vmap and tests/recorded.
 #include "func/vmap.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,8 @@ TEST(Vmap, WritesInPlace) {
   Tensor expected = at::clone(x);
   at::select(expected, 1, 2).mul_(10);
   EXPECT_TRUE(at::allclose(y, at::unsqueeze(at::add(expected, 1), 1)));
-  EXPECT_THROW(vmap([](Tensor a, const Tensor& b) { return a.add_(b); }, {std::nullopt, 0})(at::zeros({}), x[0]), c10::Error);
+  EXPECT_THROW(vmap([](Tensor a, const Tensor& b) { return a.add_(b); }, {std::nullopt, 0})(at::zeros({}), x[0]),
+               c10::Error);
 }
 
 TEST(Vmap, ComputesInChunks) {
@@ -133,9 +134,11 @@ TEST(Vmap, RandomNumbersAsAsked) {
     at::manual_seed(3);
     EXPECT_TRUE(at::equal(vmap(add_rand, 0, 0, randomness)(x), expected)) << randomness;
     at::manual_seed(3);
-    EXPECT_TRUE(at::equal(vmap([](const Tensor& a) { return at::rand_like(a); }, 0, 0, randomness)(x), expected)) << randomness;
+    EXPECT_TRUE(at::equal(vmap([](const Tensor& a) { return at::rand_like(a); }, 0, 0, randomness)(x), expected))
+        << randomness;
     at::manual_seed(3);
-    EXPECT_TRUE(at::equal(vmap([](const Tensor& a) { return at::clone(a).uniform_(); }, 0, 0, randomness)(x), expected)) << randomness;
+    EXPECT_TRUE(at::equal(vmap([](const Tensor& a) { return at::clone(a).uniform_(); }, 0, 0, randomness)(x), expected))
+        << randomness;
   }
   // Chunks: other numbers in each, or the same in all.
   at::manual_seed(3);
@@ -145,7 +148,8 @@ TEST(Vmap, RandomNumbersAsAsked) {
   // Each level by its own.
   const auto nested = [&](const char* outer, const char* inner) {
     at::manual_seed(3);
-    return vmap(vmap([](const Tensor& a) { return at::add(a, at::rand({}, a.options())); }, 0, 0, inner), 0, 0, outer)(x);
+    return vmap(vmap([](const Tensor& a) { return at::add(a, at::rand({}, a.options())); }, 0, 0, inner), 0, 0,
+                outer)(x);
   };
   EXPECT_TRUE(at::equal(nested("different", "different"), all));
   const Tensor rows = nested("different", "same");
@@ -173,7 +177,8 @@ TEST(Vmap, GradientsOfEachSample) {
 TEST(Vmap, BackwardPassesOfManyGradients) {
   const Tensor x = numbers({3}).requires_grad_(), m = numbers({4, 3});
   const Tensor y = at::sin(at::mv(m, x));
-  const Tensor jacobian = vmap([&](const Tensor& v) { return torch::autograd::grad({y}, {x}, {v}, true)[0]; })(at::eye(4, at::kDouble));
+  const Tensor jacobian =
+      vmap([&](const Tensor& v) { return torch::autograd::grad({y}, {x}, {v}, true)[0]; })(at::eye(4, at::kDouble));
   EXPECT_TRUE(at::allclose(jacobian, at::mul(at::unsqueeze(at::cos(at::mv(m, x)), 1), m)));
 }
 
@@ -186,15 +191,18 @@ TEST(Vmap, OutForms) {
   })(x);
   EXPECT_TRUE(at::equal(y, at::mul(x, x)));
   EXPECT_THROW(vmap([](const Tensor& a) {
-    Tensor out = at::empty({4}, at::kDouble);
-    return at::mul_out(out, a, a);
-  })(x), c10::Error);
+                 Tensor out = at::empty({4}, at::kDouble);
+                 return at::mul_out(out, a, a);
+               })(x),
+               c10::Error);
 }
 
 TEST(Vmap, WarnsOnceOfLoops) {
   struct Counting final : c10::WarningHandler {
     using c10::WarningHandler::process;
-    void process(const c10::Warning& warning) override { count += warning.msg().find("performance drop") != std::string::npos; }
+    void process(const c10::Warning& warning) override {
+      count += warning.msg().find("performance drop") != std::string::npos;
+    }
     int count = 0;
   } counting;
   const c10::WarningUtils::WarningHandlerGuard guard(&counting);

@@ -10,7 +10,9 @@ std::string name_of(const Variant& variant) {
   return variant.schema.name() + (overload.empty() ? "" : "." + overload);
 }
 
-bool starts_with(const std::string& text, const char* beginning) { return text.rfind(beginning, 0) == 0; }
+bool starts_with(const std::string& text, const char* beginning) {
+  return text.rfind(beginning, 0) == 0;
+}
 
 // The same facts, said of parts of tensors: what an operator does with parts it does with samples.
 std::string from_sharding(const std::string& sharding) {
@@ -43,6 +45,8 @@ std::string batching_words(const Operator& op) {
 std::vector<std::string> looped_operators(const std::vector<Table>& tables) {
   std::vector<std::string> names;
   for (const Table& table : tables) {
+    // Of tensors that vmap does not take.
+    if (table.family == "sparse" || table.family == "nested" || table.family == "quantized") continue;
     for (const Operator& op : table.operators) {
       const std::string words = batching_words(op);
       const auto& arguments = op.main.schema.arguments();

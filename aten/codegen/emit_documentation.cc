@@ -114,8 +114,9 @@ std::string emit_documentation(const std::vector<Table>& tables, const Evidence&
   return "# Operators\n\nGenerated from the tables `aten/ops/*/ops.textproto` by `bazel build //aten/codegen:operators_md`. " +
          std::to_string(with_kernel) + " of " + std::to_string(all) +
          " operators have a kernel. A name is `operator.overload`; its schema stands in the table. Dtypes are those that generated calls "
-         "gave a result for; tests are the tables of cases and the test files that name the operator.\n\nInside vmap (func/vmap.h) all samples are computed at once, "
-         "but for these operators, which are called for one sample after the other:" + looped + ".\n" + body;
+         "gave a result for; tests are the tables of cases and the test files that name the operator.\n\n"
+         "Inside vmap (func/vmap.h), whose tensors are strided, all samples are computed at once, but for these operators, "
+         "which are called for one sample after the other:" + looped + ".\n" + body;
 }
 
 }  // namespace kindling::codegen

@@ -142,7 +142,9 @@ std::string words_problem(const char* field, const std::string& rule, std::initi
   for (std::string word; words >> word;) {
     const size_t open = word.find('(');
     const bool closed = open == std::string::npos || (open + 1 < word.size() && word.back() == ')');
-    if (!closed) return std::string(field) + " has the word '" + word + "', whose parentheses hold nothing or do not close";
+    if (!closed) {
+      return std::string(field) + " has the word '" + word + "', whose parentheses hold nothing or do not close";
+    }
     const std::string problem = rule_problem(field, word.substr(0, open), known);
     if (!problem.empty()) return problem;
   }
@@ -187,7 +189,11 @@ std::string rules_problem(const Operator& op) {
   for (const std::string& policy : {entry.autocast().cpu(), entry.autocast().cuda()}) {
     if (const std::string problem = autocast_problem(op, policy); !problem.empty()) return problem;
   }
-  if (const std::string problem = words_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"}); !problem.empty()) return problem;
+  if (const std::string problem =
+          words_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"});
+      !problem.empty()) {
+    return problem;
+  }
   return rule_problem("decomposition", entry.decomposition(), {});
 }
 

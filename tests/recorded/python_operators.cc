@@ -229,7 +229,8 @@ Json call_overload(PythonInterpreter& python, const std::string& full_name, cons
   if (!op) throw NotExpressible("no operator " + full_name + " here");
   for (const bool may_take_the_rest : {false, true}) {
     c10::Stack stack;
-    if (Binder(python, op->schema(), may_take_the_rest).bind(arguments, stack)) return call(python, *op, std::move(stack));
+    if (!Binder(python, op->schema(), may_take_the_rest).bind(arguments, stack)) continue;
+    return call(python, *op, std::move(stack));
   }
   throw CompilerRefuses(full_name + " does not take these arguments");
 }

@@ -41,7 +41,8 @@ void collect(const Json& value, const Json& dims, Check& check, std::vector<Tens
       places.emplace_back(dims.get<int64_t>());
     }
   } else if (value.is_array()) {
-    for (size_t i = 0; i < value.size(); ++i) collect(value[i], dims.is_null() ? dims : dims.at(i), check, tensors, places);
+    for (size_t i = 0; i < value.size(); ++i)
+      collect(value[i], dims.is_null() ? dims : dims.at(i), check, tensors, places);
   }
 }
 
@@ -72,9 +73,9 @@ Json call_masked(PythonInterpreter& python, const std::string& name, const Pytho
   const double infinity = std::numeric_limits<double>::infinity();
   // By its place behind the tensor, or by name.
   const bool norm = name == "norm";
-  const Json dim = a.given("dim")                                    ? a.named.at("dim")
+  const Json dim = a.given("dim")                                                  ? a.named.at("dim")
                    : a.positional.size() > (norm ? 2u : 1u) && name != "logaddexp" ? a.positional.at(norm ? 2 : 1)
-                                                                     : Json();
+                                                                                   : Json();
   std::vector<int64_t> dims;
   if (dim.is_null()) {
     for (int64_t d = 0; d < x.dim(); ++d) dims.push_back(d);
@@ -92,7 +93,8 @@ Json call_masked(PythonInterpreter& python, const std::string& name, const Pytho
     return result;
   };
   const auto count = [&] {
-    return at::sum(a.given("mask") ? at::mul(at::ones_like(x), python.tensor(a.named.at("mask"))) : at::ones_like(x), dims, true);
+    return at::sum(a.given("mask") ? at::mul(at::ones_like(x), python.tensor(a.named.at("mask"))) : at::ones_like(x),
+                   dims, true);
   };
   const auto mean = [&] { return at::div(at::sum(masked(0), dims, true), count()); };
   const auto shaped = [&](const Tensor& t) { return keepdim ? t : at::squeeze(t, dims); };
@@ -112,7 +114,8 @@ Json call_masked(PythonInterpreter& python, const std::string& name, const Pytho
   if (name == "argmin") result = at::argmin(masked(infinity), one_dim(), keepdim);
   if (name == "mean") result = shaped(mean());
   if (name == "median") result = std::get<0>(at::nanmedian(masked(std::nan("")), dims.at(0), keepdim));
-  if (name == "norm") result = at::linalg_vector_norm(masked(0), conformance::number(a.positional.at(1)), dims, keepdim);
+  if (name == "norm")
+    result = at::linalg_vector_norm(masked(0), conformance::number(a.positional.at(1)), dims, keepdim);
   if (name == "var") result = shaped(variance());
   if (name == "std") result = shaped(at::sqrt(variance()));
   if (name == "cumsum") result = at::cumsum(masked(0), dims.at(0));
@@ -148,17 +151,20 @@ Json call_getitem(PythonInterpreter& python, const PythonArguments& a) {
   return python.value(python.tensor(a.positional.at(0)).index(indices));
 }
 
-// Calls that are no operator of their own, by the names that PyTorch's tables of samples have. A part behind the name is
-// one of several sets of samples.
+// Calls that are no operator of their own, by the names that PyTorch's tables of samples have. A part behind the name
+// is one of several sets of samples.
 Json call_sample(PythonInterpreter& python, const std::string& name, PythonArguments a) {
   static const std::map<std::string, std::string> reflected = {
-      {"__radd__", "add"},      {"__rdiv__", "div"},        {"__rmul__", "mul"}, {"__rsub__", "sub"},
-      {"__ror__", "bitwise_or"}, {"__rxor__", "bitwise_xor"}, {"__rmatmul__", "matmul"}, {"__rmod__", "remainder"},
-      {"__rpow__", "pow"}};
+      {"__radd__", "add"},       {"__rdiv__", "div"},       {"__rmul__", "mul"},
+      {"__rsub__", "sub"},       {"__ror__", "bitwise_or"}, {"__rxor__", "bitwise_xor"},
+      {"__rmatmul__", "matmul"}, {"__rmod__", "remainder"}, {"__rpow__", "pow"}};
   static const std::map<std::string, at::ScalarType> conversions = {
-      {"bfloat16", at::kBFloat16}, {"bool", at::kBool},   {"byte", at::kByte},   {"char", at::kChar},
-      {"double", at::kDouble},     {"float", at::kFloat}, {"half", at::kHalf},   {"int", at::kInt},
-      {"long", at::kLong},         {"short", at::kShort}, {"cfloat", at::kComplexFloat}, {"cdouble", at::kComplexDouble}};
+      {"bfloat16", at::kBFloat16},   {"bool", at::kBool},
+      {"byte", at::kByte},           {"char", at::kChar},
+      {"double", at::kDouble},       {"float", at::kFloat},
+      {"half", at::kHalf},           {"int", at::kInt},
+      {"long", at::kLong},           {"short", at::kShort},
+      {"cfloat", at::kComplexFloat}, {"cdouble", at::kComplexDouble}};
   const auto starts = [&](const char* with) { return name.rfind(with, 0) == 0; };
   const auto first = [&] { return python.tensor(a.positional.at(0)); };
   if (starts("masked.")) return call_masked(python, name.substr(7), a);
@@ -230,7 +236,8 @@ Json call_sample(PythonInterpreter& python, const std::string& name, PythonArgum
     }
     return call_functional(python, function, a);
   }
-  return call_torch(python, name.substr(0, name.find('.') == std::string::npos || starts("linalg.") ? name.npos : name.find('.')), a);
+  return call_torch(
+      python, name.substr(0, name.find('.') == std::string::npos || starts("linalg.") ? name.npos : name.find('.')), a);
 }
 
 // The recorded overload, or, where PyTorch's has arguments that are tensors or numbers, the one that takes those given.
@@ -238,7 +245,8 @@ Json call_recorded(PythonInterpreter& python, const std::string& op, const Pytho
   try {
     return call_overload(python, op, arguments);
   } catch (const CompilerRefuses&) {
-    return call_operator(python, op.substr(6, op.find('.') == std::string::npos ? op.npos : op.find('.') - 6), arguments);
+    return call_operator(python, op.substr(6, op.find('.') == std::string::npos ? op.npos : op.find('.') - 6),
+                         arguments);
   }
 }
 
@@ -263,7 +271,8 @@ void replay_vmap_ops(const Json& one, Check& check) {
     for (const Json& value : args) arguments.positional.push_back(with_tensors(value, python, given, next));
     for (const auto& [name, value] : kwargs.items()) arguments.named[name] = with_tensors(value, python, given, next);
     std::vector<Tensor> results;
-    results_of(op.empty() ? call_sample(python, sample, arguments) : call_recorded(python, op, arguments), python, results);
+    results_of(op.empty() ? call_sample(python, sample, arguments) : call_recorded(python, op, arguments), python,
+               results);
     return results;
   };
   std::vector<Tensor> results;
@@ -274,12 +283,12 @@ void replay_vmap_ops(const Json& one, Check& check) {
     return check.skip(error.what());
   }
   const Json& outputs = read(one, "outputs");
-  check.expect(results.size() == outputs.size(), std::to_string(results.size()) + " results, recorded " +
-                                                     std::to_string(outputs.size()));
+  check.expect(results.size() == outputs.size(),
+               std::to_string(results.size()) + " results, recorded " + std::to_string(outputs.size()));
   for (size_t i = 0; i < results.size() && i < outputs.size(); ++i) {
-    // PyTorch's exponential of a float matrix with numbers of some hundreds is wrong in the fourth digit; a Bessel function next
-    // to its zero in the fifth.
-    const double factor = op == "aten::matrix_exp" ? 1000 : op == "aten::special_bessel_y1" ? 30 : 1;
+    // PyTorch's exponential of a float matrix with numbers of some hundreds is wrong in the fourth digit; a Bessel
+    // function next to its zero in the fifth.
+    const double factor = read(one, "id") == "matrix_exp/1" ? 50 : op == "aten::special_bessel_y1" ? 30 : 1;
     check.tensor("output " + std::to_string(i), at::resolve_neg(at::resolve_conj(results[i])), outputs[i], factor);
   }
 }
