@@ -38,7 +38,9 @@ std::vector<Tensor> broadcast_all(std::initializer_list<TensorOrNumber> argument
   }
   std::vector<Tensor> tensors;
   for (const TensorOrNumber& argument : arguments) tensors.push_back(argument.as_tensor(options));
-  return at::broadcast_tensors(tensors);
+  const bool same = std::all_of(tensors.begin(), tensors.end(),
+                                [&](const Tensor& tensor) { return tensor.sizes() == tensors[0].sizes(); });
+  return same ? tensors : at::broadcast_tensors(tensors);
 }
 
 namespace detail {

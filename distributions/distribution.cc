@@ -94,11 +94,15 @@ std::string tuple_text(IntArrayRef sizes) {
 }
 
 Tensor Lazy::get(const std::function<Tensor()>& compute) const {
-  std::lock_guard lock(mutex_);
-  if (!value_.defined()) {
+  Tensor value = peek();
+  if (value.defined()) return value;
+  {
     c10::AutoGradMode recording(true);
-    value_ = compute();
+    value = compute();
   }
+  // What another thread has computed meanwhile counts.
+  std::lock_guard lock(mutex_);
+  if (!value_.defined()) value_ = std::move(value);
   return value_;
 }
 

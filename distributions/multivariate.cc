@@ -364,7 +364,8 @@ Tensor WishartImpl::rsample(IntArrayRef sample_shape) const {
   const auto any_of_batch = [&](const Tensor& holds) {
     return batch_dims == 0 ? holds : at::any(at::flatten(holds, holds.dim() - batch_dims), -1);
   };
-  Tensor sample = draw(sample_shape);
+  const Tensor first = draw(sample_shape);
+  Tensor sample = at::reshape(first, joined({-1}, batch_shape(), event_shape()));
   // PyTorch draws anew what is positive definite, and from then on what is not; numbers from a seed are to be the same.
   Tensor again = any_of_batch(support().check(sample.detach()));
   for (int i = 0; i < kTries && at::any(again).item<bool>(); ++i) {
@@ -374,7 +375,7 @@ Tensor WishartImpl::rsample(IntArrayRef sample_shape) const {
     sample = at::index_put(sample, where, drawn);
     again = at::index_put(again, where, any_of_batch(at::logical_not(support().check(drawn.detach()))));
   }
-  return sample;
+  return at::reshape(sample, first.sizes());
 }
 Tensor WishartImpl::log_prob(const Tensor& value) const {
   check_value(value);
