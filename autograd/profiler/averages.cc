@@ -363,7 +363,8 @@ KeyAverages ProfilerResult::key_averages(bool group_by_input_shape, int64_t grou
   std::vector<FunctionEventAvg> rows;
   for (const KinetoEvent& event : events_) {
     if (!counts(event)) continue;
-    Key key{event.name(), event.deviceType(), {}, {}};
+    // Steps are one row.
+    Key key{event.name().starts_with("ProfilerStep#") ? "ProfilerStep*" : event.name(), event.deviceType(), {}, {}};
     if (group_by_input_shape) std::get<2>(key) = event.shapes();
     if (group_by_stack_n > 0 && event.hasStack()) {
       std::get<3>(key) = event.stack();

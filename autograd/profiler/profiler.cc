@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -51,38 +52,6 @@ std::optional<c10::DeviceType> device_type_of(ActivityType activity) {
       return c10::kPrivateUse1;
   }
   TORCH_CHECK_VALUE(false, "there is no ActivityType ", static_cast<int>(activity));
-}
-
-// The type of an element in C++, as traces write it.
-const char* element_text(c10::ScalarType type) {
-  switch (type) {
-    case c10::kByte:
-      return "unsigned char";
-    case c10::kChar:
-      return "signed char";
-    case c10::kShort:
-      return "short int";
-    case c10::kInt:
-      return "int";
-    case c10::kLong:
-      return "long int";
-    case c10::kHalf:
-      return "c10::Half";
-    case c10::kFloat:
-      return "float";
-    case c10::kDouble:
-      return "double";
-    case c10::kComplexFloat:
-      return "c10::complex<float>";
-    case c10::kComplexDouble:
-      return "c10::complex<double>";
-    case c10::kBool:
-      return "bool";
-    case c10::kBFloat16:
-      return "c10::BFloat16";
-    default:
-      return c10::toString(type);
-  }
 }
 
 std::string number_text(double value) {
@@ -222,8 +191,12 @@ class Recorder final : public c10::intrusive_ptr_target, private c10::Allocation
       std::move(more.begin(), more.end(), std::back_inserter(activities));
     }
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<KinetoEvent> events = std::exchange(events_, {});
-    std::erase_if(events, [&](const KinetoEvent& event) { return event.start_ns_ < start_ns; });
+    std::vector<KinetoEvent> events;
+    events.reserve(events_.size());
+    for (KinetoEvent& event : events_) {
+      if (event.start_ns_ >= start_ns) events.push_back(std::move(event));
+    }
+    events_.clear();
     const size_t ranges = events.size();
     add_annotations(activities, events);
     for (c10::DeviceActivity& activity : activities) {
@@ -323,7 +296,7 @@ class Recorder final : public c10::intrusive_ptr_target, private c10::Allocation
 
   const ProfilerConfig config_;
   std::mutex mutex_;
-  std::vector<KinetoEvent> events_;
+  std::deque<KinetoEvent> events_;  // grows without moving what is there
   std::vector<MemoryEvent> memory_;
   std::map<int64_t, uint64_t> threads_;  // by the operating system's number
   std::vector<c10::DeviceActivitySource*> sources_;
@@ -342,7 +315,7 @@ std::shared_ptr<const KinetoEvent::Inputs> Recorder::describe(const std::vector<
       const at::Tensor& tensor = input.toTensor();
       all->shapes.push_back(tensor.sizes().vec());
       all->strides.push_back(tensor.layout() == c10::kStrided ? tensor.strides().vec() : std::vector<int64_t>());
-      all->dtypes.emplace_back(element_text(tensor.scalar_type()));
+      all->dtypes.emplace_back(detail::element_type_name(tensor.scalar_type()));
       all->values.emplace_back();
     } else {
       auto [kind, value] = value_text(input);
@@ -422,6 +395,37 @@ const char* KinetoEvent::category() const {
       return "overhead";
   }
   return "";
+}
+
+const char* detail::element_type_name(c10::ScalarType type) {
+  switch (type) {
+    case c10::kByte:
+      return "unsigned char";
+    case c10::kChar:
+      return "signed char";
+    case c10::kShort:
+      return "short int";
+    case c10::kInt:
+      return "int";
+    case c10::kLong:
+      return "long int";
+    case c10::kHalf:
+      return "c10::Half";
+    case c10::kFloat:
+      return "float";
+    case c10::kDouble:
+      return "double";
+    case c10::kComplexFloat:
+      return "c10::complex<float>";
+    case c10::kComplexDouble:
+      return "c10::complex<double>";
+    case c10::kBool:
+      return "bool";
+    case c10::kBFloat16:
+      return "c10::BFloat16";
+    default:
+      return c10::toString(type);
+  }
 }
 
 std::vector<std::string>& detail::module_path() {

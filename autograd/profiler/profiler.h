@@ -12,6 +12,7 @@
 #include "autograd/profiler/averages.h"
 #include "c10/core/device.h"
 #include "c10/core/device_activity.h"
+#include "c10/core/scalar_type.h"
 
 /// Times the operators that a thread calls, the nodes of its backward passes and the ranges it marks, in all threads
 /// that work for it with its at::ThreadLocalState, and what devices do meanwhile.
@@ -216,6 +217,8 @@ namespace detail {
 std::vector<std::string>& module_path();
 /// What with_flops counts for an operator called with these: mm, addmm, bmm, baddbmm, conv2d, mul and add; 0 for others.
 uint64_t operator_flops(const std::string& name, const std::vector<c10::IValue>& inputs);
+/// The type of an element in C++, as traces write it: "long int".
+const char* element_type_name(c10::ScalarType type);
 }  // namespace detail
 
 /// A profile from here to the end of the scope, then written as JSON.
@@ -232,6 +235,24 @@ class RecordProfile {
   std::string filename_;
 };
 
+/// A range that the program names, until the end of the scope: user_annotation in traces.
+///
+///   {
+///     torch::profiler::record_function range("attention");
+///     ...
+///   }
+class record_function {
+ public:
+  explicit record_function(const std::string& name) : range_(at::RecordScope::USER_SCOPE) { range_.before(name); }
+  /// `args` is the range's one input.
+  record_function(const std::string& name, const std::string& args) : range_(at::RecordScope::USER_SCOPE) {
+    if (range_.isActive()) range_.before(name, std::vector<c10::IValue>{args});
+  }
+
+ private:
+  at::RecordFunction range_;
+};
+
 }  // namespace torch::autograd::profiler
 
 /// The same by the names of torch.profiler.
@@ -241,6 +262,7 @@ using autograd::profiler::ActivityType;
 using autograd::profiler::ProfilerConfig;
 using autograd::profiler::ProfilerState;
 }  // namespace impl
+using autograd::profiler::record_function;
 using impl::ActivityType;
 using ProfilerActivity = ActivityType;
 }  // namespace torch::profiler
