@@ -80,8 +80,10 @@ Measure measure_of(std::string_view key) {
   }
   if (what == "memory_usage") {
     if (self) {
-      return device ? Measure([](const FunctionEventAvg& row) { return static_cast<double>(row.self_device_memory_usage); })
-                    : Measure([](const FunctionEventAvg& row) { return static_cast<double>(row.self_cpu_memory_usage); });
+      return device
+                 ? Measure(
+                       [](const FunctionEventAvg& row) { return static_cast<double>(row.self_device_memory_usage); })
+                 : Measure([](const FunctionEventAvg& row) { return static_cast<double>(row.self_cpu_memory_usage); });
     }
     return device ? Measure([](const FunctionEventAvg& row) { return static_cast<double>(row.device_memory_usage); })
                   : Measure([](const FunctionEventAvg& row) { return static_cast<double>(row.cpu_memory_usage); });

@@ -88,7 +88,8 @@ std::pair<std::string, std::string> value_text(const c10::IValue& value) {
   if (value.isString()) return {"Scalar", value.toStringRef()};
   if (value.isIntList()) return {"ScalarList", list_text(value.toIntVector(), integer)};
   if (value.isDoubleList()) return {"ScalarList", list_text(value.toDoubleVector(), number_text)};
-  if (value.isBoolList()) return {"ScalarList", list_text(value.toListRef(), [&](const c10::IValue& one) { return truth(one.toBool()); })};
+  if (value.isBoolList())
+    return {"ScalarList", list_text(value.toListRef(), [&](const c10::IValue& one) { return truth(one.toBool()); })};
   if (value.isTensorList()) return {"TensorList", ""};
   if (value.isList()) return {"GenericList", ""};
   return {"", ""};

@@ -177,8 +177,8 @@ class ProfilerResult {
   const std::vector<KinetoEvent>& events() const { return events_; }
   /// With profile_memory, by time.
   const std::vector<MemoryEvent>& memory_events() const { return memory_; }
-  /// Sums by name; by the sizes of arguments, and by the innermost `group_by_stack_n` calls, where asked for. What waits,
-  /// and what measuring cost, is not among them.
+  /// Sums by name; by the sizes of arguments, and by the innermost `group_by_stack_n` calls, where asked for. What
+  /// waits, and what measuring cost, is not among them.
   KeyAverages key_averages(bool group_by_input_shape = false, int64_t group_by_stack_n = 0) const;
   /// Writes the events as JSON in Chrome's trace format: the program's threads, each device's streams, arrows from
   /// calls to what they caused and from operators to their nodes of the backward pass, and memory as instants. Throws
@@ -201,8 +201,8 @@ class ProfilerResult {
 void prepareProfiler(const ProfilerConfig& config, const std::set<ActivityType>& activities);
 /// Begins to time ranges of `scopes` (all, where that is empty), and the work of the devices that `activities` names;
 /// ranges stay out of the result where it names devices only. A type of devices that no library brings, or whose tools
-/// are missing, is a warning. Throws NotImplementedError for states other than CPU and KINETO; Error where this thread's
-/// profiler is on, or another thread's with the same devices.
+/// are missing, is a warning. Throws NotImplementedError for states other than CPU and KINETO; Error where this
+/// thread's profiler is on, or another thread's with the same devices.
 void enableProfiler(const ProfilerConfig& config, const std::set<ActivityType>& activities,
                     const std::set<at::RecordScope>& scopes = {});
 /// Ends it, in the thread that began it, and waits for the devices. Throws Error where it is not on.
@@ -215,7 +215,8 @@ void restartProfiler();
 namespace detail {
 /// The modules that this thread is in, the outermost first: what with_modules notes.
 std::vector<std::string>& module_path();
-/// What with_flops counts for an operator called with these: mm, addmm, bmm, baddbmm, conv2d, mul and add; 0 for others.
+/// What with_flops counts for an operator called with these: mm, addmm, bmm, baddbmm, conv2d, mul and add; 0 for
+/// others.
 uint64_t operator_flops(const std::string& name, const std::vector<c10::IValue>& inputs);
 /// The type of an element in C++, as traces write it: "long int".
 const char* element_type_name(c10::ScalarType type);

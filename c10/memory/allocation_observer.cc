@@ -18,6 +18,10 @@ struct Observers {
   std::shared_mutex mutex;
   std::vector<AllocationObserver*> list;
   std::atomic<bool> any{false};
+  // Of backends that were not asked yet to tell of their memory.
+  std::mutex attach_mutex;
+  std::vector<void (*)()> attach;
+  bool were_attached = false;
 };
 Observers& observers() {
   static Observers& instance = *new Observers;
@@ -112,8 +116,27 @@ class ObservedAllocator final : public Allocator {
 
 }  // namespace
 
+void on_first_allocation_observer(void (*attach)()) {
+  Observers& all = observers();
+  {
+    const std::lock_guard lock(all.attach_mutex);
+    if (!all.were_attached) {
+      all.attach.push_back(attach);
+      return;
+    }
+  }
+  attach();
+}
+
 void add_allocation_observer(AllocationObserver* observer) {
   Observers& all = observers();
+  std::vector<void (*)()> attach;
+  {
+    const std::lock_guard lock(all.attach_mutex);
+    attach = std::exchange(all.attach, {});
+    all.were_attached = true;
+  }
+  for (void (*const one)() : attach) one();
   const std::unique_lock lock(all.mutex);
   all.list.push_back(observer);
   all.any.store(true, std::memory_order_release);

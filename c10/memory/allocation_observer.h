@@ -24,8 +24,8 @@ class AllocationObserver {
   virtual void freed(const void* data, size_t bytes, size_t total, Device device) noexcept = 0;
 };
 
-/// Observes the CPU's allocator (whichever is set then) until it is taken away again. Storages that lie behind their own
-/// headers otherwise have memory apart meanwhile.
+/// Observes the CPU's allocator (whichever is set then) until it is taken away again. Storages that lie behind their
+/// own headers otherwise have memory apart meanwhile.
 void add_allocation_observer(AllocationObserver* observer);
 /// Waits for calls of the observer in other threads. Unknown ones are ignored.
 void remove_allocation_observer(AllocationObserver* observer);
@@ -36,5 +36,9 @@ bool memoryProfilingEnabled();
 /// of `total_allocated` then. Cheap while nobody observes.
 void reportMemoryUsageToProfiler(void* ptr, int64_t alloc_size, size_t total_allocated, size_t total_reserved,
                                  Device device);
+
+/// `attach` is called once, when somebody observes for the first time (or now, if that was before): a backend has its
+/// allocator call reportMemoryUsageToProfiler from then on.
+void on_first_allocation_observer(void (*attach)());
 
 }  // namespace c10

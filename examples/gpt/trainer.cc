@@ -169,7 +169,8 @@ void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_nor
 void checkpoint_blocks(Gpt& model) {
   model->set_block_call([](Block& block, const torch::Tensor& x) {
     if (!block->is_training() || !torch::GradMode::is_enabled()) return block(x);
-    return torch::utils::checkpoint::checkpoint([block](const torch::Tensor& given) mutable { return block(given); }, x);
+    return torch::utils::checkpoint::checkpoint([block](const torch::Tensor& given) mutable { return block(given); },
+                                                x);
   });
 }
 

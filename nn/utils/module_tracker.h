@@ -23,15 +23,15 @@ namespace torch::utils {
 /// are not seen, but those that they call are.
 class ModuleTracker {
  public:
-  /// With a `root`, modules below it have their paths from there also where they are called outside its forward. It must
-  /// outlive the tracker.
+  /// With a `root`, modules below it have their paths from there also where they are called outside its forward. It
+  /// must outlive the tracker.
   explicit ModuleTracker(const nn::Module* root = nullptr);
   ~ModuleTracker();
   ModuleTracker(const ModuleTracker&) = delete;
   ModuleTracker& operator=(const ModuleTracker&) = delete;
 
-  /// The modules that run now, and "Global". Of a backward pass: those between whose results and arguments it is; a module
-  /// whose arguments need no gradient counts until the end of the pass.
+  /// The modules that run now, and "Global". Of a backward pass: those between whose results and arguments it is; a
+  /// module whose arguments need no gradient counts until the end of the pass.
   std::set<std::string> parents() const;
   /// Whether what was entered last was entered by a backward pass.
   bool is_bw() const;

@@ -82,8 +82,8 @@ std::string ModuleSummary::table(int64_t depth) const {
   for (const Row& row : rows) {
     if (depth >= 0 && row.depth > depth) continue;
     const std::string name = row.path.substr(row.path.rfind('.') + 1);
-    lines.push_back({std::string(2 * static_cast<size_t>(row.depth), ' ') + (row.depth == 0 ? "(root)" : name), row.type,
-                     row.parameters == 0 ? "--" : grouped(row.parameters)});
+    lines.push_back({std::string(2 * static_cast<size_t>(row.depth), ' ') + (row.depth == 0 ? "(root)" : name),
+                     row.type, row.parameters == 0 ? "--" : grouped(row.parameters)});
   }
   std::array<size_t, 3> widths{};
   for (const auto& line : lines) {

@@ -10,7 +10,8 @@ namespace torch::nn {
 
 class Module;
 
-/// What summary() gives. Numbers are of elements; what is registered in several places counts once, where it comes first.
+/// What summary() gives. Numbers are of elements; what is registered in several places counts once, where it comes
+/// first.
 struct ModuleSummary {
   struct Row {
     /// The path below the module, "" for itself.

@@ -201,6 +201,23 @@ TEST(CudaProfile, StreamsAndGraphsAndTheTrace) {
   });
 }
 
+TEST(CudaMemory, IsCountedToTheOperatorsThatAskForIt) {
+  const Tensor before = at::ones({256}, kOnDevice);
+  enableProfiler(ProfilerConfig(ProfilerState::KINETO, false, /*profile_memory=*/true), {ActivityType::CPU});
+  Tensor kept;
+  {
+    RECORD_USER_SCOPE("step");
+    const Tensor gone = at::ones({1024}, kOnDevice);
+    kept = at::exp(gone);
+  }
+  const auto result = disableProfiler();
+  const KeyAverages averages = result->key_averages();
+  EXPECT_EQ(averages.find("aten::exp")->device_memory_usage, 4096);
+  EXPECT_EQ(averages.find("step")->device_memory_usage, 4096);
+  EXPECT_EQ(averages.find("step")->self_device_memory_usage, -4096);
+  EXPECT_NE(averages.table("self_cuda_memory_usage", 1).find("CUDA Mem"), std::string::npos) << averages.table();
+}
+
 std::vector<std::string>& nvtx_ranges() {
   static std::vector<std::string> all;
   return all;

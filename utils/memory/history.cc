@@ -69,7 +69,8 @@ class History final : public c10::AllocationObserver {
     const std::lock_guard lock(mutex_);
     Snapshot out;
     for (const auto& [key, block] : blocks_) out.blocks.push_back(block);
-    std::sort(out.blocks.begin(), out.blocks.end(), [](const Block& a, const Block& b) { return a.address < b.address; });
+    std::sort(out.blocks.begin(), out.blocks.end(),
+              [](const Block& a, const Block& b) { return a.address < b.address; });
     out.events.assign(events_.begin(), events_.end());
     out.peak_bytes = peak_;
     note_peak();
@@ -227,8 +228,10 @@ std::string Snapshot::peak_table(int64_t row_limit) const {
   for (const PeakShare& share : peak_by_range) {
     if (row_limit-- == 0) break;
     char part[16];
-    std::snprintf(part, sizeof(part), "%.1f%%", 100 * static_cast<double>(share.bytes) / static_cast<double>(peak_bytes));
-    out += line(share.range.empty() ? "(none)" : share.range, readable(share.bytes), part, std::to_string(share.blocks));
+    std::snprintf(part, sizeof(part), "%.1f%%",
+                  100 * static_cast<double>(share.bytes) / static_cast<double>(peak_bytes));
+    out +=
+        line(share.range.empty() ? "(none)" : share.range, readable(share.bytes), part, std::to_string(share.blocks));
   }
   return out + "Peak: " + readable(peak_bytes) + "\n";
 }

@@ -7,8 +7,8 @@
 //   snapshot.save("memory.pickle");         // for https://pytorch.org/memory_viz
 //   torch::memory::stop_memory_history();
 //
-// This is the memory of tensors on the CPU, and of devices whose allocators tell c10::reportMemoryUsageToProfiler. CUDA's
-// caching allocator has a history of its own, of segments and streams: torch::cuda::memory (c10/cuda/memory.h).
+// This is the memory of tensors on the CPU, and of devices whose allocators tell c10::reportMemoryUsageToProfiler.
+// CUDA's caching allocator has a history of its own, of segments and streams: torch::cuda::memory (c10/cuda/memory.h).
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ struct HistoryOptions {
 
 /// Who asked for a block.
 struct Origin {
-  /// The innermost operator, node or range of the program: "aten::mm"; empty for none, and in threads that do not work for
-  /// the one that records.
+  /// The innermost operator, node or range of the program: "aten::mm"; empty for none, and in threads that do not work
+  /// for the one that records.
   std::string range;
   /// The calls, the innermost first; c10::describe_frames().
   std::vector<void*> frames;
@@ -76,8 +76,8 @@ struct Snapshot {
 
   /// peak_by_range as text, at most `row_limit` rows (-1: all).
   std::string peak_table(int64_t row_limit = -1) const;
-  /// As torch.cuda.memory._snapshot() gives it: "segments", each block being one of its own, and "device_traces". The CPU
-  /// is device 0; a device of another type follows with its index added to 1.
+  /// As torch.cuda.memory._snapshot() gives it: "segments", each block being one of its own, and "device_traces". The
+  /// CPU is device 0; a device of another type follows with its index added to 1.
   c10::IValue to_value() const;
   /// As a pickle of that, which PyTorch's viewer and torch.cuda._memory_viz read. Throws Error where the file cannot be
   /// written.

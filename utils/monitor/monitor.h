@@ -60,8 +60,8 @@ inline constexpr int NUM_AGGREGATIONS = 7;
 /// "mean"
 const char* aggregationName(Aggregation aggregation);
 
-/// Sums up values over windows of time, and logs each window as an event: when the first value of a later one comes, or once
-/// `maxSamples` values were added. Further values of that window are dropped. Thread-safe.
+/// Sums up values over windows of time, and logs each window as an event: when the first value of a later one comes, or
+/// once `maxSamples` values were added. Further values of that window are dropped. Thread-safe.
 template <typename T>
 class Stat {
  public:
@@ -120,7 +120,8 @@ class Stat {
 
   int64_t current_window() const {
     const auto time = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / std::max<int64_t>(1, window_size_.count());
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count() /
+           std::max<int64_t>(1, window_size_.count());
   }
 
   void log() {

@@ -5,8 +5,8 @@
 
 namespace torch::autograd::profiler {
 
-/// While it lives, every operator, node of a backward pass and range of this thread, and of those that work for it, is an
-/// NVTX range, which Nsight Systems shows above the kernels:
+/// While it lives, every operator, node of a backward pass and range of this thread, and of those that work for it, is
+/// an NVTX range, which Nsight Systems shows above the kernels:
 ///
 ///   torch::autograd::profiler::emit_nvtx on(/*enabled=*/true, /*record_shapes=*/true);
 ///   net(x).sum().backward();      // "aten::mm, seq = 4, sizes = [[2, 3], [3, 4]]" ... "MmBackward0, seq = 4"

@@ -55,13 +55,14 @@ FlopFormula convolution_with(size_t transposed_at) {
   return [transposed_at](const Values& inputs, const Values& outputs) -> int64_t {
     const Sizes input = sizes_at(inputs, 0), weight = sizes_at(inputs, 1), output = sizes_at(outputs, 0);
     if (input.size() < 3 || output.size() != input.size()) return 0;
-    return convolution(input, weight, output,
-                       transposed_at < inputs.size() && inputs[transposed_at].isBool() && inputs[transposed_at].toBool());
+    return convolution(
+        input, weight, output,
+        transposed_at < inputs.size() && inputs[transposed_at].isBool() && inputs[transposed_at].toBool());
   };
 }
 
-// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, ...): which gradients
-// were asked for, the results say.
+// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, ...): which
+// gradients were asked for, the results say.
 int64_t convolution_backward(const Values& inputs, const Values& outputs) {
   const Sizes grad_output = sizes_at(inputs, 0), input = sizes_at(inputs, 1), weight = sizes_at(inputs, 2);
   if (input.size() < 3 || inputs.size() < 8) return 0;

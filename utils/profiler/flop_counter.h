@@ -20,7 +20,8 @@ namespace torch::utils {
 using FlopFormula =
     std::function<int64_t(const std::vector<c10::IValue>& inputs, const std::vector<c10::IValue>& outputs)>;
 
-/// For all counters from now on, also in place of a formula that is there; `op` is a name without overload, "mine::scale".
+/// For all counters from now on, also in place of a formula that is there; `op` is a name without overload,
+/// "mine::scale".
 ///
 ///   torch::utils::register_flop_formula("mine::scale", [](const auto& inputs, const auto&) {
 ///     return inputs[0].toTensor().numel();
@@ -28,8 +29,8 @@ using FlopFormula =
 void register_flop_formula(const std::string& op, FlopFormula formula);
 
 struct FlopCounterOptions {
-  /// Modules below it are called by their paths from there also where they are called outside its forward. Null: by their
-  /// paths below the outermost module that is called.
+  /// Modules below it are called by their paths from there also where they are called outside its forward. Null: by
+  /// their paths below the outermost module that is called.
   const nn::Module* root = nullptr;
   /// How many levels of modules the table has; -1: all.
   int64_t depth = 2;
@@ -47,10 +48,10 @@ struct FlopCounterOptions {
 ///   counter.stop();
 ///   std::cout << counter.get_total_flops() << "\n" << counter.get_table();
 ///
-/// Counted are the operators below autograd as they come to the backends: what is composed of others counts as those. The
-/// formulas are those of torch.utils.flop_counter: 2 m n k for a product of [m, k] and [k, n]; 2 C_out C_in/groups K P for a
-/// convolution of kernels of K elements at P positions of a batch, and as much for each of its two gradients; two products
-/// for attention and five for its backward pass. A causal mask halves nothing.
+/// Counted are the operators below autograd as they come to the backends: what is composed of others counts as those.
+/// The formulas are those of torch.utils.flop_counter: 2 m n k for a product of [m, k] and [k, n]; 2 C_out C_in/groups
+/// K P for a convolution of kernels of K elements at P positions of a batch, and as much for each of its two gradients;
+/// two products for attention and five for its backward pass. A causal mask halves nothing.
 class FlopCounterMode {
  public:
   explicit FlopCounterMode(FlopCounterOptions options = {});

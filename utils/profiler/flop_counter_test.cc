@@ -83,7 +83,8 @@ TEST(FlopCounter, WithoutGradientsOfArguments) {
   EXPECT_EQ(total("Net.b.0"), 384 + 768);
   EXPECT_EQ(total("Net.b.1"), 96 + 192);
   const std::string table = counter.get_table(1);
-  EXPECT_NE(table.find("Net              1824.000    100.00%\n - aten::linear   672.000     36.84%"), std::string::npos) << table;
+  EXPECT_NE(table.find("Net              1824.000    100.00%\n - aten::linear   672.000     36.84%"), std::string::npos)
+      << table;
   EXPECT_EQ(table.find("Net.a"), std::string::npos) << table;
   EXPECT_NE(counter.get_table().find(" Net.a"), std::string::npos) << counter.get_table();
 }

@@ -276,7 +276,8 @@ void profile::add_metadata(const std::string& key, const std::string& value) {
 }
 
 void profile::add_metadata_json(const std::string& key, const std::string& value) {
-  const auto found = std::find_if(metadata_.begin(), metadata_.end(), [&](const auto& item) { return item.first == key; });
+  const auto found =
+      std::find_if(metadata_.begin(), metadata_.end(), [&](const auto& item) { return item.first == key; });
   if (found != metadata_.end()) {
     found->second = value;
   } else {

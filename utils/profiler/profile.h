@@ -64,8 +64,8 @@ Schedule schedule(const ScheduleOptions& options);
 
 /// What is done with a trace, while its results are the profiler's.
 using TraceHandler = std::function<void(profile&)>;
-/// Writes "DIRECTORY/WORKER.NANOSECONDS.pt.trace.json", with ".gz" where asked for: what TensorBoard's plugin reads. The
-/// worker is "HOST_PROCESS" where no name is given.
+/// Writes "DIRECTORY/WORKER.NANOSECONDS.pt.trace.json", with ".gz" where asked for: what TensorBoard's plugin reads.
+/// The worker is "HOST_PROCESS" where no name is given.
 TraceHandler tensorboard_trace_handler(std::string directory, std::string worker_name = "", bool use_gzip = false);
 
 struct ProfileOptions {
@@ -86,8 +86,8 @@ struct ProfileOptions {
   ExecutionTraceObserver* execution_trace_observer = nullptr;
 };
 
-/// Records in the thread that calls start(), and in those that work for it; step() and stop() belong to the same thread.
-/// What reads results throws Error before there are any.
+/// Records in the thread that calls start(), and in those that work for it; step() and stop() belong to the same
+/// thread. What reads results throws Error before there are any.
 class profile {
  public:
   explicit profile(ProfileOptions options = {});

@@ -54,8 +54,9 @@ TEST(Schedule, IsPyTorchs) {
   EXPECT_EQ(actions(schedule({.wait = 2, .warmup = 1, .active = 1, .skip_first = 2, .skip_first_wait = true}), 14),
             "..wS..wS..wS..");
   EXPECT_EQ(actions(schedule({.active = 1}), 5), "SSSSS");
-  EXPECT_NE(message_of([] { schedule({.wait = 1}); }).find("Invalid profiler schedule arguments. Got wait=1 (need >= 0)"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([] { schedule({.wait = 1}); }).find("Invalid profiler schedule arguments. Got wait=1 (need >= 0)"),
+      std::string::npos);
   EXPECT_THROW(schedule({.warmup = 1, .active = 1})(-1), c10::ValueError);
 }
 
@@ -189,6 +190,31 @@ TEST(Profile, TracesNestAndHaveMetadata) {
   EXPECT_THROW(profiler.export_chrome_trace("/no/such/folder/t.json.gz"), c10::Error);
   std::remove(path.c_str());
   std::remove(packed.c_str());
+}
+
+// The program of Perfetto that reads traces, where the machine has it.
+std::string trace_processor() {
+  std::istringstream folders(std::getenv("PATH") != nullptr ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = folder + "/trace_processor_shell";
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return {};
+}
+
+TEST(Profile, TracesOpenInPerfettosTraceProcessor) {
+  const std::string program = trace_processor();
+  if (program.empty()) GTEST_SKIP() << "no trace_processor_shell";
+  profile profiler({.activities = {ProfilerActivity::CPU}});
+  profiler.start();
+  for (int i = 0; i < 7; ++i) at::exp(at::ones({2}));
+  profiler.stop();
+  const std::string trace = temporary("perfetto.json"), query = temporary("query.sql"), out = temporary("out.txt");
+  profiler.export_chrome_trace(trace);
+  std::ofstream(query) << "select count(*) from slice where name = 'aten::exp';";
+  ASSERT_EQ(std::system((program + " -q " + query + " " + trace + " > " + out + " 2>/dev/null").c_str()), 0);
+  EXPECT_NE(read(out).find("\n7\n"), std::string::npos) << read(out);
+  for (const std::string& path : {trace, query, out}) std::remove(path.c_str());
 }
 
 TEST(Profile, WritesFilesForTensorBoard) {

@@ -48,7 +48,9 @@ std::string get_pretty_env_info() {
   ::uname(&system);
   const std::string cpu = value_in("/proc/cpuinfo", "model name", ':');
   std::string text;
-  const auto line = [&](const char* name, const std::string& value) { text += std::string(name) + ": " + value + "\n"; };
+  const auto line = [&](const char* name, const std::string& value) {
+    text += std::string(name) + ": " + value + "\n";
+  };
   line("PyTorch version", "2.15 (Kindling)");
 #ifdef NDEBUG
   line("Is debug build", "False");
@@ -82,7 +84,8 @@ std::string get_pretty_env_info() {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string all = *entry;
-    for (const char* prefix : {"KINDLING_", "TORCH_", "PYTORCH_", "OMP_", "GOMP_", "MKL_", "CUDA_", "CUBLAS_", "NCCL_"}) {
+    for (const char* prefix :
+         {"KINDLING_", "TORCH_", "PYTORCH_", "OMP_", "GOMP_", "MKL_", "CUDA_", "CUBLAS_", "NCCL_"}) {
       if (all.starts_with(prefix)) variables[all.substr(0, all.find('='))] = all.substr(all.find('=') + 1);
     }
   }

@@ -122,7 +122,7 @@ struct Filler<kOperator, R(A...)> {
                                       : kPlace == 1 ? c10::DispatchKey::CUDA
                                                     : c10::DispatchKey::CompositeExplicitAutograd;
     const Function before = before_of(kKey);
-    if constexpr (std::is_reference_v<R> || std::is_same_v<std::tuple_element_t<0, std::tuple<A..., int>>, const Tensor&&>) {
+    if constexpr (std::is_reference_v<R>) {  // resize_
       const size_t bytes = bytes_of(std::get<0>(std::tie(arguments...)));
       R result = before(std::forward<A>(arguments)...);
       fill_behind(result, bytes);

@@ -1,5 +1,5 @@
-// Settings of a process by their documented names: determinism, the precision of products, and switches of backends. They
-// are at::globalContext()'s (aten/core/context.h), which says what each changes here.
+// Settings of a process by their documented names: determinism, the precision of products, and switches of backends.
+// They are at::globalContext()'s (aten/core/context.h), which says what each changes here.
 //
 //   torch::use_deterministic_algorithms(true);
 //   torch::set_float32_matmul_precision("high");
@@ -14,9 +14,10 @@
 namespace torch {
 
 /// Whether operators that could give other bits in another run are refused, or with `warn_only` warned of; and, while
-/// utils::deterministic::fill_uninitialized_memory is on, as it is from the start, whether tensors of undefined contents
-/// have defined ones: NaN for floating-point and complex numbers, the largest value for integers, true for bool. That holds
-/// for torch::empty, empty_like, empty_strided, empty_permuted, new_empty, new_empty_strided and for what resize_ adds.
+/// utils::deterministic::fill_uninitialized_memory is on, as it is from the start, whether tensors of undefined
+/// contents have defined ones: NaN for floating-point and complex numbers, the largest value for integers, true for
+/// bool. That holds for torch::empty, empty_like, empty_strided, empty_permuted, new_empty, new_empty_strided and for
+/// what resize_ adds.
 void use_deterministic_algorithms(bool mode, bool warn_only = false);
 bool are_deterministic_algorithms_enabled();
 bool is_deterministic_algorithms_warn_only_enabled();

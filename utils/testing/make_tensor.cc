@@ -33,7 +33,8 @@ Limits of_float() {
 }
 template <class T>
 Limits of_integer() {
-  return {static_cast<double>(std::numeric_limits<T>::min()), static_cast<double>(std::numeric_limits<T>::max()) + 1, 1};
+  return {static_cast<double>(std::numeric_limits<T>::min()), static_cast<double>(std::numeric_limits<T>::max()) + 1,
+          1};
 }
 
 Limits limits_of(at::ScalarType dtype) {
@@ -61,7 +62,8 @@ Limits limits_of(at::ScalarType dtype) {
     case at::kComplexDouble:
       return of_float<double>();
     default:
-      TORCH_CHECK_TYPE(false, "The requested dtype '", repr(dtype), "' is not supported by torch.testing.make_tensor().");
+      TORCH_CHECK_TYPE(false, "The requested dtype '", repr(dtype),
+                       "' is not supported by torch.testing.make_tensor().");
   }
 }
 
@@ -93,8 +95,9 @@ at::Tensor make_tensor(at::IntArrayRef shape, at::ScalarType dtype, at::Device d
                     "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
                     "noncontiguous=True and memory_format=",
                     repr(options.memory_format.value_or(at::MemoryFormat::Contiguous)));
-  TORCH_CHECK_VALUE(!(options.requires_grad && is_integer),
-                    "`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype=", repr(dtype));
+  TORCH_CHECK_VALUE(
+      !(options.requires_grad && is_integer),
+      "`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype=", repr(dtype));
   TORCH_CHECK_VALUE(!std::isnan(low) && !std::isnan(high), "`low` and `high` cannot be NaN, but got low=",
                     number_text(low), " and high=", number_text(high));
   TORCH_CHECK_VALUE(low < high || (low == high && !is_integer), "`low` must be less than `high`, but got ",
