@@ -37,6 +37,8 @@ ABSL_FLAG(int64_t, warmup, 100, "steps in which the learning rate rises to --lea
 ABSL_FLAG(std::string, dtype, "float32",
           "what products are computed in: float32, or bf16 or fp16 (autocast; weights stay float32)");
 ABSL_FLAG(bool, cuda_graph, false, "capture a training step and replay it; on CUDA devices");
+ABSL_FLAG(bool, checkpoint_blocks, false,
+          "keep only the arguments of blocks and run them again in backward: less memory, the same numbers");
 ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while training");
 ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");
@@ -189,6 +191,13 @@ gpt::Execution execution_from_flags() {
   gpt::Execution execution{examples::device_from_flag(), absl::GetFlag(FLAGS_cuda_graph)};
   if (execution.cuda_graph && !(execution.device.is_cuda() && examples::CapturedStep::is_available())) {
     examples::fail("--cuda_graph needs --device=cuda");
+  }
+  execution.checkpoint_blocks = absl::GetFlag(FLAGS_checkpoint_blocks);
+  if (execution.checkpoint_blocks && execution.cuda_graph) {
+    examples::fail("--checkpoint_blocks and --cuda_graph exclude each other");
+  }
+  if (execution.checkpoint_blocks && absl::GetFlag(FLAGS_parallel) != "ddp") {
+    examples::fail("--checkpoint_blocks needs --parallel=ddp");
   }
   return execution;
 }

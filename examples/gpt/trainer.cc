@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "autograd/checkpoint/checkpoint.h"
 #include "utils/checkpoint/checkpoint.h"
 #include "utils/plot/line_chart.h"
 #include "utils/progress/progress.h"
@@ -165,6 +166,14 @@ void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_nor
   torch::nn::utils::clip_grads_with_norm_(parameters, max_norm, torch::nn::utils::get_total_norm(gradients));
 }
 
+void checkpoint_blocks(Gpt& model) {
+  model->set_block_call([](Block& block, const torch::Tensor& x) {
+    if (!block->is_training() || !torch::GradMode::is_enabled()) return block(x);
+    return torch::utils::checkpoint::checkpoint([block](const torch::Tensor& given) mutable { return block(given); },
+                                                x);
+  });
+}
+
 Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution& execution, Ranks* ranks)
     : settings_(settings),
       execution_(execution),
@@ -184,6 +193,7 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
       scaler_(execution.device.type(), /*init_scale=*/65536.0, /*growth_factor=*/2.0, /*backoff_factor=*/0.5,
               /*growth_interval=*/2000, /*enabled=*/settings.dtype == "fp16"),
       window_(std::max<int64_t>(1, settings.steps / kChartPoints)) {
+  if (execution.checkpoint_blocks) gpt::checkpoint_blocks(model_);
   const auto on_device = torch::TensorOptions(torch::kLong).device(execution.device);
   if (ranks != nullptr) ranks->check(settings);
   const int64_t parts = ranks == nullptr ? 1 : ranks->parts_of_batch();
