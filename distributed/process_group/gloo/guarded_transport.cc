@@ -183,7 +183,8 @@ class Buffer final : public gloo::transport::UnboundBuffer {
   template <class Wait>
   bool wait(Peers& peers, milliseconds timeout, const Wait& inner_wait) {
     check_alive();
-    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    // Up: who gives up before the deadline would take the rank for lost.
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
     milliseconds limit =
         timeout == gloo::transport::kUnsetTimeout || timeout.count() == 0 ? left : std::min(timeout, left);
     const bool is_known = peers.waited < peers.to.size();
@@ -217,7 +218,7 @@ class Buffer final : public gloo::transport::UnboundBuffer {
     for (;;) {
       gone_ = losses_->of(ranks);
       if (gone_.size() == ranks.size()) return take_what_came(rank);
-      const auto left = std::chrono::duration_cast<milliseconds>(end - Clock::now());
+      const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
       if (inner_->waitRecv(rank, std::max(milliseconds(1), left))) return true;
       check_alive();
     }
