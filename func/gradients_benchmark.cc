@@ -13,7 +13,7 @@ namespace bench = torch::utils::benchmark;
 using at::Tensor;
 using Weights = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-constexpr int64_t kSamples = 64, kClasses = 10;
+constexpr int64_t kSamples = 256, kClasses = 10;
 
 // Two convolutions with pooling in between and a layer, for images of 8 x 8 or 14 x 14.
 Weights weights(int64_t side) {

@@ -54,7 +54,7 @@ const std::vector<Step>& steps() {
       {"sin", [](auto& x, auto&, auto& v, auto&) { return at::sin(x + v); }},
       {"tanh", [](auto& x, auto&, auto& v, auto&) { return at::tanh(x * v); }},
       {"product", [](auto& x, auto& y, auto&, auto&) { return x * y; }},
-      {"mv", [](auto& x, auto&, auto&, auto& m) { return at::mv(m, x); }},
+      {"mv", [](auto& x, auto&, auto&, auto& m) { return at::matmul(m, x); }},
       {"vm", [](auto& x, auto& y, auto&, auto& m) { return at::matmul(x, m) + y; }},
       {"linear", [](auto& x, auto&, auto& v, auto& m) { return at::linear(x, m, v); }},
       {"softmax", [](auto& x, auto&, auto& v, auto&) { return at::softmax(x, 0) * v; }},
@@ -178,7 +178,7 @@ const std::vector<Transform>& transforms() {
          return [f, v](const Tensor& x) { return jvp(f, std::tuple(x), std::tuple(x.cos() * v)).second; };
        },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), x.cos() * v); };
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), x.cos() * v); };
        }},
       {"vjp",
        [](Function f, const Tensor& v) {
@@ -188,19 +188,23 @@ const std::vector<Transform>& transforms() {
          };
        },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(at::t(plain_jacobian(f, x)), v * x) + f(x); };
+         return [f, v](const Tensor& x) { return at::matmul(at::t(plain_jacobian(f, x)), v * x) + f(x); };
        }},
       {"linearize",
        [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return linearize(f, x).second(v + x); }; },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), v + x); };
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), v + x); };
        }},
       {"jacrev",
-       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::mv(jacrev(f)(x), v); }; },
-       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), v); }; }},
+       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::matmul(jacrev(f)(x), v); }; },
+       [](Function f, const Tensor& v) {
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), v); };
+       }},
       {"jacfwd",
-       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::mv(jacfwd(f)(x), v); }; },
-       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), v); }; }},
+       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::matmul(jacfwd(f)(x), v); }; },
+       [](Function f, const Tensor& v) {
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), v); };
+       }},
       {"vmap",
        [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return vmap(f)(samples(x, v)).mean({0}); }; },
        [](Function f, const Tensor& v) {
