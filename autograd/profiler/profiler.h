@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -258,10 +259,11 @@ class RecordProfile {
 ///   }
 class record_function {
  public:
-  explicit record_function(const std::string& name) : range_(at::RecordScope::USER_SCOPE) { range_.before(name); }
+  /// The name is copied where somebody observes only.
+  explicit record_function(std::string_view name) : range_(at::RecordScope::USER_SCOPE) { range_.before(name); }
   /// `args` is the range's one input.
-  record_function(const std::string& name, const std::string& args) : range_(at::RecordScope::USER_SCOPE) {
-    if (range_.isActive()) range_.before(name, std::vector<c10::IValue>{args});
+  record_function(std::string_view name, std::string_view args) : range_(at::RecordScope::USER_SCOPE) {
+    if (range_.isActive()) range_.before(name, std::vector<c10::IValue>{std::string(args)});
   }
 
  private:
