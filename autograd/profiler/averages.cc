@@ -193,9 +193,13 @@ std::string KeyAverages::table(const std::string& sort_by, int64_t row_limit, co
                        size_t width = kColumnWidth) {
     columns.push_back({std::move(name), std::move(text), width});
   };
-  add("Name", [&](const FunctionEventAvg& row) {
-    return row.key.size() >= max_name - 3 ? row.key.substr(0, max_name - 3) + "..." : row.key;
-  }, name_width);
+  const auto cut = [&](const std::string& name) {
+    return name.size() >= max_name - 3 ? name.substr(0, max_name - 3) + "..." : name;
+  };
+  add("Name", [&](const FunctionEventAvg& row) { return cut(row.key); }, name_width);
+  if (any([](const auto& row) { return !row.overload_name.empty(); })) {
+    add("Overload Name", [&](const FunctionEventAvg& row) { return cut(row.overload_name); }, name_width);
+  }
   add("Self CPU %", [&](const FunctionEventAvg& row) { return percent_text(row.self_cpu_time_total, cpu); });
   add("Self CPU", [&](const FunctionEventAvg& row) { return time_text(row.self_cpu_time_total, unit); });
   add("CPU total %", [&](const FunctionEventAvg& row) { return percent_text(row.cpu_time_total, cpu); });
@@ -356,18 +360,20 @@ void ProfilerResult::export_stacks(const std::string& path, const std::string& m
   TORCH_CHECK(!file.fail(), "export_stacks: ", path, " could not be written");
 }
 
-KeyAverages ProfilerResult::key_averages(bool group_by_input_shape, int64_t group_by_stack_n) const {
+KeyAverages ProfilerResult::key_averages(bool group_by_input_shape, int64_t group_by_stack_n,
+                                         bool group_by_overload_name) const {
   TORCH_CHECK_VALUE(group_by_stack_n >= 0, "key_averages: group_by_stack_n is at least 0, got ", group_by_stack_n);
   const Sums sums = sums_of(*this);
-  using Key =
-      std::tuple<std::string, c10::DeviceType, std::vector<std::vector<int64_t>>, std::vector<std::string>>;
+  using Key = std::tuple<std::string, c10::DeviceType, std::vector<std::vector<int64_t>>, std::vector<std::string>,
+                         std::string>;
   std::map<Key, size_t> places;
   std::vector<FunctionEventAvg> rows;
   for (const KinetoEvent& event : events_) {
     if (!counts(event)) continue;
     // Steps are one row.
-    Key key{event.name().starts_with("ProfilerStep#") ? "ProfilerStep*" : event.name(), event.deviceType(), {}, {}};
+    Key key{event.name().starts_with("ProfilerStep#") ? "ProfilerStep*" : event.name(), event.deviceType(), {}, {}, {}};
     if (group_by_input_shape) std::get<2>(key) = event.shapes();
+    if (group_by_overload_name) std::get<4>(key) = event.overload_name();
     if (group_by_stack_n > 0 && event.hasStack()) {
       std::get<3>(key) = event.stack();
       if (std::get<3>(key).size() > static_cast<size_t>(group_by_stack_n)) {
@@ -378,7 +384,7 @@ KeyAverages ProfilerResult::key_averages(bool group_by_input_shape, int64_t grou
     if (is_new) {
       rows.emplace_back();
       FunctionEventAvg& row = rows.back();
-      std::tie(row.key, row.device_type, row.input_shapes, row.stack) = place->first;
+      std::tie(row.key, row.device_type, row.input_shapes, row.stack, row.overload_name) = place->first;
       row.is_top_level = !sums.within.contains(event.linkedCorrelationId());
     }
     FunctionEventAvg& row = rows[place->second];

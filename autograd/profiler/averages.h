@@ -14,6 +14,8 @@ namespace torch::autograd::profiler {
 /// All events of one name. Times are microseconds.
 struct FunctionEventAvg {
   std::string key;
+  /// Where events are told apart by it; else empty.
+  std::string overload_name;
   /// The CPU's for ranges and calls; a device's type for what ran there.
   c10::DeviceType device_type = c10::DeviceType::CPU;
   /// Where events are told apart by it; else empty.

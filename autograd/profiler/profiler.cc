@@ -121,6 +121,7 @@ class Recorder final : public c10::intrusive_ptr_target, private c10::Allocation
     if (!context->recorder) return nullptr;
     KinetoEvent& event = context->event;
     event.name_ = range.name();
+    if (auto name = range.operator_name()) event.overload_name_ = std::move(name->overload_name);
     event.start_thread_ = range.threadId();
     event.resource_ = static_cast<int64_t>(range.threadId());
     event.sequence_nr_ = range.seqNr();
@@ -198,6 +199,7 @@ class Recorder final : public c10::intrusive_ptr_target, private c10::Allocation
       if (event.start_ns_ >= start_ns) events.push_back(std::move(event));
     }
     events_.clear();
+    note_forward_threads(events);
     const size_t ranges = events.size();
     add_annotations(activities, events);
     for (c10::DeviceActivity& activity : activities) {
@@ -265,6 +267,21 @@ class Recorder final : public c10::intrusive_ptr_target, private c10::Allocation
     return event;
   }
 
+  // Nodes and their operators have one sequence number.
+  static void note_forward_threads(std::vector<KinetoEvent>& events) {
+    std::unordered_map<int64_t, uint64_t> threads;
+    for (const KinetoEvent& event : events) {
+      if (event.scope_ == at::RecordScope::FUNCTION && event.sequence_nr_ >= 0) {
+        threads[event.sequence_nr_] = event.start_thread_;
+      }
+    }
+    for (KinetoEvent& event : events) {
+      if (event.scope_ != at::RecordScope::BACKWARD_FUNCTION) continue;
+      const auto found = threads.find(event.sequence_nr_);
+      if (found != threads.end()) event.forward_thread_ = found->second;
+    }
+  }
+
   // The program's ranges as they show on streams: from the first to the last piece of work that was asked for within
   // them.
   static void add_annotations(const std::vector<c10::DeviceActivity>& activities, std::vector<KinetoEvent>& events) {
@@ -311,6 +328,16 @@ class Recorder final : public c10::intrusive_ptr_target, private c10::Allocation
 std::shared_ptr<const KinetoEvent::Inputs> Recorder::describe(const std::vector<c10::IValue>& inputs) {
   auto all = std::make_shared<KinetoEvent::Inputs>();
   for (const c10::IValue& input : inputs) {
+    if (input.isTensorList()) {
+      std::vector<std::vector<int64_t>> shapes, strides;
+      for (const at::Tensor& tensor : input.toTensorVector()) {
+        shapes.push_back(tensor.defined() ? tensor.sizes().vec() : std::vector<int64_t>());
+        const bool has_strides = tensor.defined() && tensor.layout() == c10::kStrided;
+        strides.push_back(has_strides ? tensor.strides().vec() : std::vector<int64_t>());
+      }
+      all->structured_shapes.emplace_back(std::move(shapes));
+      all->structured_strides.emplace_back(std::move(strides));
+    }
     const bool is_dense = input.isTensor() && input.toTensor().defined();
     if (is_dense) {
       const at::Tensor& tensor = input.toTensor();
@@ -324,6 +351,10 @@ std::shared_ptr<const KinetoEvent::Inputs> Recorder::describe(const std::vector<
       all->strides.emplace_back();
       all->dtypes.push_back(std::move(kind));
       all->values.push_back(std::move(value));
+    }
+    if (all->structured_shapes.size() < all->shapes.size()) {
+      all->structured_shapes.emplace_back(all->shapes.back());
+      all->structured_strides.emplace_back(all->strides.back());
     }
   }
   return all;

@@ -5,7 +5,9 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "aten/core/record_function.h"
@@ -76,6 +78,9 @@ struct MemoryEvent {
   uint64_t range = 0;
 };
 
+/// The sizes (or strides) of a tensor, or of the tensors of a list.
+using shape = std::variant<std::vector<int64_t>, std::vector<std::vector<int64_t>>>;
+
 /// A range that began and ended while the profiler was on, or what a device did then.
 class KinetoEvent {
  public:
@@ -86,9 +91,13 @@ class KinetoEvent {
   uint64_t startNs() const { return start_ns_; }
   uint64_t endNs() const { return end_ns_; }
   uint64_t durationNs() const { return end_ns_ - start_ns_; }
+  /// "Tensor" of aten::add.Tensor; empty for others than operators that are callable by name.
+  const std::string& overload_name() const { return overload_name_; }
   /// As at::RecordFunction::currentThreadId(); 0 for the work of devices.
   uint64_t startThreadId() const { return start_thread_; }
   uint64_t endThreadId() const { return end_thread_; }
+  /// Of a node of a backward pass: the thread in which its operator was called; 0 where that is not known.
+  uint64_t fwdThreadId() const { return forward_thread_; }
   bool isAsync() const { return start_thread_ != end_thread_; }
   /// As at::RecordFunction::seqNr(): what an operator and its node have in common; -1 for none.
   int64_t sequenceNr() const { return sequence_nr_; }
@@ -97,6 +106,9 @@ class KinetoEvent {
   /// One list an argument, empty for those that are no tensors.
   const std::vector<std::vector<int64_t>>& shapes() const { return inputs().shapes; }
   const std::vector<std::vector<int64_t>>& strides() const { return inputs().strides; }
+  /// The same, with a list of lists for a list of tensors.
+  const std::vector<shape>& structuredInputShapes() const { return inputs().structured_shapes; }
+  const std::vector<shape>& structuredInputStrides() const { return inputs().structured_strides; }
   bool hasTypes() const { return inputs_ != nullptr; }
   /// Of tensors the type in C++ ("float", "long int", "c10::BFloat16"), else "Scalar", "ScalarList", "TensorList" or
   /// nothing.
@@ -139,15 +151,17 @@ class KinetoEvent {
   friend class Recorder;
   struct Inputs {
     std::vector<std::vector<int64_t>> shapes, strides;
+    std::vector<shape> structured_shapes, structured_strides;
     std::vector<std::string> dtypes, values;
   };
   const Inputs& inputs() const;
 
-  std::string name_;
+  std::string name_, overload_name_;
   uint64_t start_ns_ = 0;
   uint64_t end_ns_ = 0;
   uint64_t start_thread_ = 0;
   uint64_t end_thread_ = 0;
+  uint64_t forward_thread_ = 0;
   int64_t sequence_nr_ = -1;
   at::RecordScope scope_ = at::RecordScope::FUNCTION;
   int8_t activity_ = -1;
@@ -177,9 +191,10 @@ class ProfilerResult {
   const std::vector<KinetoEvent>& events() const { return events_; }
   /// With profile_memory, by time.
   const std::vector<MemoryEvent>& memory_events() const { return memory_; }
-  /// Sums by name; by the sizes of arguments, and by the innermost `group_by_stack_n` calls, where asked for. What
-  /// waits, and what measuring cost, is not among them.
-  KeyAverages key_averages(bool group_by_input_shape = false, int64_t group_by_stack_n = 0) const;
+  /// Sums by name; by the sizes of arguments, by the innermost `group_by_stack_n` calls and by overloads, where asked
+  /// for. What waits, and what measuring cost, is not among them.
+  KeyAverages key_averages(bool group_by_input_shape = false, int64_t group_by_stack_n = 0,
+                           bool group_by_overload_name = false) const;
   /// Writes the events as JSON in Chrome's trace format: the program's threads, each device's streams, arrows from
   /// calls to what they caused and from operators to their nodes of the backward pass, and memory as instants. Throws
   /// Error where the file cannot be written.
@@ -244,10 +259,11 @@ class RecordProfile {
 ///   }
 class record_function {
  public:
-  explicit record_function(const std::string& name) : range_(at::RecordScope::USER_SCOPE) { range_.before(name); }
+  /// The name is copied where somebody observes only.
+  explicit record_function(std::string_view name) : range_(at::RecordScope::USER_SCOPE) { range_.before(name); }
   /// `args` is the range's one input.
-  record_function(const std::string& name, const std::string& args) : range_(at::RecordScope::USER_SCOPE) {
-    if (range_.isActive()) range_.before(name, std::vector<c10::IValue>{args});
+  record_function(std::string_view name, std::string_view args) : range_(at::RecordScope::USER_SCOPE) {
+    if (range_.isActive()) range_.before(name, std::vector<c10::IValue>{std::string(args)});
   }
 
  private:

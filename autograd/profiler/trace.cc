@@ -38,12 +38,24 @@ void write_time(std::ostream& out, int64_t ns) {
   out << size / 1000 << '.' << std::string(3 - fraction.size(), '0') << fraction;
 }
 
-void write_shapes(std::ostream& out, const std::vector<std::vector<int64_t>>& shapes) {
+void write_list(std::ostream& out, const std::vector<int64_t>& numbers) {
+  out << '[';
+  for (size_t i = 0; i < numbers.size(); ++i) out << (i == 0 ? "" : ", ") << numbers[i];
+  out << ']';
+}
+void write_list(std::ostream& out, const std::vector<std::vector<int64_t>>& lists) {
+  out << '[';
+  for (size_t i = 0; i < lists.size(); ++i) {
+    if (i != 0) out << ", ";
+    write_list(out, lists[i]);
+  }
+  out << ']';
+}
+void write_list(std::ostream& out, const std::vector<shape>& shapes) {
   out << '[';
   for (size_t i = 0; i < shapes.size(); ++i) {
-    out << (i == 0 ? "[" : ", [");
-    for (size_t d = 0; d < shapes[i].size(); ++d) out << (d == 0 ? "" : ", ") << shapes[i][d];
-    out << ']';
+    if (i != 0) out << ", ";
+    std::visit([&](const auto& one) { write_list(out, one); }, shapes[i]);
   }
   out << ']';
 }
@@ -111,12 +123,14 @@ class Writer {
     out_ << ", \"args\": {";
     if (event.is_range()) {
       out_ << "\"External id\": " << event.correlationId();
-      if (is_on_cpu(event)) out_ << ", \"Sequence number\": " << event.sequenceNr();
+      if (is_on_cpu(event)) {
+        out_ << ", \"Sequence number\": " << event.sequenceNr() << ", \"Fwd thread id\": " << event.fwdThreadId();
+      }
       if (event.hasShapes()) {
         out_ << ", \"Input Dims\": ";
-        write_shapes(out_, event.shapes());
+        write_list(out_, event.structuredInputShapes());
         out_ << ", \"Input Strides\": ";
-        write_shapes(out_, event.strides());
+        write_list(out_, event.structuredInputStrides());
         out_ << ", \"Input type\": ";
         write_texts(event.dtypes());
         out_ << ", \"Concrete Inputs\": ";

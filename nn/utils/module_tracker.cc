@@ -25,7 +25,7 @@ std::vector<at::Tensor> differentiable(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-// Hooks hold it weakly: they may outlive the tracker for as long as a graph does.
+// Hooks on gradients hold it weakly and stay: a graph may outlive the tracker.
 struct ModuleTracker::State : std::enable_shared_from_this<State> {
   mutable std::mutex mutex;
   std::vector<std::string> running;
@@ -91,10 +91,10 @@ struct ModuleTracker::State : std::enable_shared_from_this<State> {
     enter(name, false);
     const std::vector<at::Tensor> tensors = differentiable(inputs);
     if (tensors.empty()) return;
-    handles.push_back(autograd::graph::register_multi_grad_hook(
+    autograd::graph::register_multi_grad_hook(
         tensors, std::function<void(const std::vector<at::Tensor>&)>([weak = weak_from_this(), name](const auto&) {
           if (const std::shared_ptr<State> state = weak.lock()) state->leave(name);
-        })));
+        }));
   }
 
   void after(const nn::Module& module, const std::vector<at::Tensor>& outputs) {
@@ -107,10 +107,10 @@ struct ModuleTracker::State : std::enable_shared_from_this<State> {
     leave(name);
     const std::vector<at::Tensor> tensors = differentiable(outputs);
     if (tensors.empty()) return;
-    handles.push_back(autograd::graph::register_multi_grad_hook(
+    autograd::graph::register_multi_grad_hook(
         tensors, std::function<void(const std::vector<at::Tensor>&)>([weak = weak_from_this(), name](const auto&) {
           if (const std::shared_ptr<State> state = weak.lock()) state->enter_backward(name);
-        })));
+        }));
   }
 };
 

@@ -471,7 +471,19 @@ TEST(Profiler, TracesSayWhatOperatorsWereGiven) {
   enableProfiler(ProfilerConfig(ProfilerState::KINETO, true, true), {ActivityType::CPU});
   const Tensor w = at::ones({2, 3}).requires_grad_();
   at::sum(w, {0}, true).sum().backward();
+  at::cat({w, w}, 1);
+  at::add(w, w);
+  at::add(w, 1);
   const auto result = disableProfiler();
+  EXPECT_EQ(find(*result, "SumBackward1")->fwdThreadId(), at::RecordFunction::currentThreadId());
+  EXPECT_EQ(find(*result, "aten::cat")->shapes()[0].size(), 0u);
+  const std::vector<std::vector<int64_t>> sizes{{2, 3}, {2, 3}};
+  EXPECT_EQ(std::get<1>(find(*result, "aten::cat")->structuredInputShapes()[0]), sizes);
+  EXPECT_EQ(result->key_averages().find("aten::add")->count, 2);
+  const KeyAverages overloads = result->key_averages(false, 0, /*group_by_overload_name=*/true);
+  EXPECT_EQ(std::count_if(overloads.begin(), overloads.end(), [](const auto& row) { return row.key == "aten::add"; }),
+            2);
+  EXPECT_NE(overloads.table("", -1).find("Overload Name"), std::string::npos) << overloads.table("", -1);
   std::ostringstream text;
   result->write(text, {{"run", "\"a\""}});
   const auto trace = nlohmann::json::parse(text.str());
@@ -484,6 +496,11 @@ TEST(Profiler, TracesSayWhatOperatorsWereGiven) {
   for (const auto& event : trace["traceEvents"]) {
     if (event["name"] == "[memory]") held += event["args"]["Bytes"].get<int64_t>();
     if (event.value("cat", "") == "fwdbwd") arrows[event["id"].get<int>()] += event["ph"] == "s" ? 1 : 10;
+    if (event["name"] == "aten::cat") {
+      EXPECT_EQ(event["args"]["Input Dims"][0], nlohmann::json({{2, 3}, {2, 3}}));
+      EXPECT_EQ(event["args"]["Input Strides"][0], nlohmann::json({{3, 1}, {3, 1}}));
+      EXPECT_EQ(event["args"]["Input type"][0], "TensorList");
+    }
     if (event["name"] != "aten::sum" || event["args"]["Input Dims"].size() < 3) continue;
     has_sum = true;
     EXPECT_EQ(event["args"]["Input Dims"][0], nlohmann::json({2, 3}));

@@ -1,7 +1,9 @@
 // What a call costs. Written against libtorch's C++ API: the same source is compiled against this library and against
 // libtorch (compare.py), and both are run in turn.
 #include <memory>
+#include <set>
 
+#include <torch/csrc/autograd/profiler.h>
 #include <torch/torch.h>
 
 #include "utils/benchmark/program.h"
@@ -37,6 +39,26 @@ void add_operators(bench::Program& p) {
   });
   p.call("softmax_of_8x8", [] {
     return [guard = no_grad(), a = torch::ones({8, 8})] { return at::softmax(a, 1); };
+  });
+}
+
+// What a profile of a hundred small operators adds to them.
+void add_profiles(bench::Program& p) {
+  p.call("100_adds", [] {
+    return [guard = no_grad(), a = torch::ones({8}), b = torch::ones({8})] {
+      for (int i = 0; i < 100; ++i) at::add(a, b);
+    };
+  });
+  p.call("100_adds_profiled", [] {
+    return [guard = no_grad(), a = torch::ones({8}), b = torch::ones({8})] {
+      namespace profiler = torch::autograd::profiler;
+      const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO);
+      const std::set<torch::profiler::impl::ActivityType> activities{torch::profiler::impl::ActivityType::CPU};
+      profiler::prepareProfiler(config, activities);
+      profiler::enableProfiler(config, activities);
+      for (int i = 0; i < 100; ++i) at::add(a, b);
+      profiler::disableProfiler();
+    };
   });
 }
 
@@ -78,6 +100,7 @@ void add_modules(bench::Program& p) {
 int main(int argc, char** argv) {
   bench::Program program("overhead");
   add_operators(program);
+  add_profiles(program);
   add_gradients(program);
   add_modules(program);
   return program.run(argc, argv);

@@ -1,16 +1,20 @@
-// Histories of memory, and checkpoints of the files that PyTorch's viewer reads.
+// Histories of memory, and the files that PyTorch's viewer reads.
 #include "utils/memory/history.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "aten/aten.h"
 #include "c10/memory/allocation_observer.h"
+#include "c10/memory/allocator.h"
 #include "c10/util/exception.h"
 #include "utils/pickle/bare_pickle.h"
 
@@ -84,6 +88,30 @@ TEST(MemoryHistory, SeesDevicesThatTellOfTheirs) {
   snapshot = memory::snapshot();
   EXPECT_TRUE(snapshot.blocks.empty());
   EXPECT_EQ(snapshot.peak_bytes, 512u);
+}
+
+TEST(MemoryHistory, ComesAndGoesWhileOthersAllocate) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 3; ++n) {
+    threads.emplace_back([&stop, n] {
+      std::deque<Tensor> held;
+      for (int64_t i = 0; !stop; ++i) {
+        held.push_back(at::ones({1 + (i * 37 + n) % 5000}));
+        if (held.size() > 20) held.pop_front();
+      }
+      for (const Tensor& tensor : held) EXPECT_EQ(at::sum(tensor).item<double>(), static_cast<double>(tensor.numel()));
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    record_memory_history({.stacks = i % 5 == 0, .max_entries = 100});
+    const Tensor mine = at::ones({100});
+    EXPECT_GE(snapshot().peak_bytes, 400u);
+    stop_memory_history();
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(c10::GetCPUAllocator(), c10::GetDefaultCPUAllocator());
 }
 
 TEST(MemoryHistory, WritesThePickleOfTheViewer) {

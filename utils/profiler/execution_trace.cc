@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -32,7 +31,12 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMaxElements = 4096;
 constexpr uint64_t kProcessNode = 1;
 
-std::atomic<ExecutionTraceObserver*> g_observer{nullptr};
+// The one that is registered, and all that callbacks write: they may run in other threads while it is unregistered.
+std::mutex& mutex() {
+  static std::mutex& instance = *new std::mutex;
+  return instance;
+}
+ExecutionTraceObserver* g_observer = nullptr;
 
 int64_t now_ms() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
@@ -171,7 +175,6 @@ struct ExecutionTraceObserver::State {
     return open;
   }
 
-  std::mutex mutex;
   std::string path;
   std::ofstream out;
   at::CallbackHandle callback = at::INVALID_CALLBACK_HANDLE;
@@ -191,10 +194,9 @@ struct ExecutionTraceCallbacks {
   };
 
   static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& range) {
-    ExecutionTraceObserver* const observer = g_observer.load();
-    if (observer == nullptr) return nullptr;
-    State& state = *observer->state_;
-    const std::lock_guard lock(state.mutex);
+    const std::lock_guard lock(mutex());
+    if (g_observer == nullptr) return nullptr;
+    State& state = *g_observer->state_;
     auto context = std::make_unique<Context>();
     std::vector<uint64_t>& open = state.open_in(range.threadId());
     State::Node& node = context->node;
@@ -213,11 +215,11 @@ struct ExecutionTraceCallbacks {
   }
 
   static void end(const at::RecordFunction& range, at::ObserverContext* given) {
-    ExecutionTraceObserver* const observer = g_observer.load();
-    if (observer == nullptr || given == nullptr) return;
+    if (given == nullptr) return;
+    const std::lock_guard lock(mutex());
+    if (g_observer == nullptr) return;
     const Context& context = static_cast<Context&>(*given);
-    State& state = *observer->state_;
-    const std::lock_guard lock(state.mutex);
+    State& state = *g_observer->state_;
     std::vector<uint64_t>& open = state.threads[range.threadId()];
     const auto found = std::find(open.rbegin(), open.rend(), context.node.id);
     // A range that began under another observer.
@@ -247,8 +249,9 @@ ExecutionTraceObserver& ExecutionTraceObserver::register_callback(const std::str
   fresh->path = output_file;
   fresh->out.open(output_file);
   TORCH_CHECK(fresh->out.good(), "ExecutionTraceObserver: ", output_file, " could not be opened");
-  ExecutionTraceObserver* none = nullptr;
-  TORCH_CHECK(g_observer.compare_exchange_strong(none, this), "ExecutionTraceObserver: another one is registered");
+  const std::lock_guard lock(mutex());
+  TORCH_CHECK(g_observer == nullptr, "ExecutionTraceObserver: another one is registered");
+  g_observer = this;
   state_ = std::move(fresh);
   state_->out << "{\n  \"schema\": \"1.1.1-chakra.0.0.4\", \"pid\": " << ::getpid() << ", \"time\": \"" << local_time()
               << "\", \"start_ts\": " << now_ms() << ",\n  \"nodes\": [";
@@ -272,8 +275,8 @@ void ExecutionTraceObserver::stop() {
 void ExecutionTraceObserver::unregister_callback() {
   if (!is_registered()) return;
   stop();
-  g_observer.store(nullptr);
-  const std::lock_guard lock(state_->mutex);
+  const std::lock_guard lock(mutex());
+  g_observer = nullptr;
   State::Node node;
   node.id = node.parent = kProcessNode;
   node.inputs = state_->described({});

@@ -10,6 +10,7 @@
 
 #include "aten/core/dispatch_mode.h"
 #include "aten/core/tensor.h"
+#include "c10/dispatch/function_schema.h"
 #include "nn/utils/module_tracker.h"
 
 namespace torch::utils {
@@ -172,9 +173,13 @@ class FlopCounterMode::Mode final : public at::DispatchMode {
       ++unsupported_[name];
       return;
     }
-    const Values inputs = *stack;
+    // Others may have values of their own below.
+    const auto last = [&](size_t count) {
+      return Values(stack->end() - static_cast<ptrdiff_t>(std::min(count, stack->size())), stack->end());
+    };
+    const Values inputs = last(op.schema().arguments().size());
     op.callBoxed(stack);
-    const int64_t flops = (*formula)(inputs, *stack);
+    const int64_t flops = (*formula)(inputs, last(op.schema().returns().size()));
     const std::set<std::string> parents = tracker_->parents();
     const std::lock_guard lock(mutex_);
     for (const std::string& parent : parents) counts_[parent][name] += flops;

@@ -250,8 +250,9 @@ const ProfilerResult& profile::result() const {
   return *result_;
 }
 
-KeyAverages profile::key_averages(bool group_by_input_shape, int64_t group_by_stack_n) const {
-  return result().key_averages(group_by_input_shape, group_by_stack_n);
+KeyAverages profile::key_averages(bool group_by_input_shape, int64_t group_by_stack_n,
+                                  bool group_by_overload_name) const {
+  return result().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name);
 }
 
 void profile::export_chrome_trace(const std::string& path) const {

@@ -109,7 +109,8 @@ class profile {
   const std::vector<KinetoEvent>& events() const { return result().events(); }
   const ProfilerResult& result() const;
   /// ProfilerResult::key_averages().
-  KeyAverages key_averages(bool group_by_input_shape = false, int64_t group_by_stack_n = 0) const;
+  KeyAverages key_averages(bool group_by_input_shape = false, int64_t group_by_stack_n = 0,
+                           bool group_by_overload_name = false) const;
   /// Writes Chrome's trace format, packed where the name ends in ".gz". Throws Error where the file cannot be written.
   void export_chrome_trace(const std::string& path) const;
   /// ProfilerResult::export_stacks().

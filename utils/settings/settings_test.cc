@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "aten/aten.h"
+#include "autograd/factories.h"
 #include "c10/testing/message_of.h"
 #include "utils/monitor/monitor.h"
 
@@ -56,6 +57,8 @@ TEST(Determinism, FillsWhatNobodyWrote) {
   EXPECT_TRUE(all_nan(at::empty_permuted({2, 2}, {1, 0})));
   EXPECT_TRUE(all_nan(at::new_empty(at::ones({2}), {3})));
   EXPECT_TRUE(all_nan(at::ones({2}).requires_grad_().new_empty({3})));
+  EXPECT_TRUE(all_nan(torch::empty({3})));
+  EXPECT_TRUE(all_nan(torch::empty_like(torch::ones({3}))));
   Tensor grown = at::ones({2});
   grown.resize_({5});
   EXPECT_EQ(at::isnan(grown).sum().item<int64_t>(), 3);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "c10/testing/files.h"
+#include "utils/monitor/tensorboard_event_handler.h"
 #include "utils/tensorboard/event.pb.h"
 #include "utils/tensorboard/record.h"
 #include "utils/tensorboard/testing.h"
@@ -23,6 +24,28 @@ namespace {
 using c10::testing::fresh_folder;
 using kindling::tensorboard::Event;
 using testing::events_of;
+
+TEST(SummaryWriter, TakesTheStatisticsOfPrograms) {
+  const std::string folder = fresh_folder();
+  const auto writer = std::make_shared<SummaryWriter>(folder);
+  const auto handler = std::make_shared<monitor::TensorboardEventHandler>(writer);
+  monitor::registerEventHandler(handler);
+  {
+    monitor::Stat<double> stat("loss", {monitor::Aggregation::MEAN}, std::chrono::hours(1));
+    stat.add(1);
+    stat.add(4);
+  }
+  monitor::logEvent({"other", {}, {{"ignored", 1.0}}});
+  monitor::unregisterEventHandler(handler);
+  writer->flush();
+  std::vector<std::pair<std::string, float>> scalars;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    for (const Event& event : events_of(entry.path().string())) {
+      for (const auto& value : event.summary().value()) scalars.emplace_back(value.tag(), value.simple_value());
+    }
+  }
+  EXPECT_EQ(scalars, (std::vector<std::pair<std::string, float>>{{"loss.mean", 2.5F}}));
+}
 
 TEST(Record, ReadsBackAndSeesDamage) {
   std::string file;
