@@ -6,9 +6,10 @@
 //   images + torch::named::rename(torch::ones({3}), {"H"});                     // throws: "W" and "H" do not match
 //
 // A named tensor is a tensor that holds another and its names (at::WrapperTensorImpl): tensors without names and
-// programs that use none pay nothing. Operators hand names on by the rules of PyTorch's page "Named Tensors operator
-// coverage". One that has no rule throws c10::NotImplementedError by its name; rename(t, std::nullopt) gives the tensor
-// without names. Autograd ignores names: gradients are those of the unnamed tensors, and have no names.
+// programs that use none pay nothing. It has no data_ptr(). Operators hand names on by the rules of PyTorch's page
+// "Named Tensors operator coverage", with two limits: a tensor without names cannot get some by being written to
+// (c10::Error), and what has no rule throws c10::NotImplementedError by its name; rename(t, std::nullopt) gives the
+// tensor without names. Autograd ignores names: gradients are those of the unnamed tensors, and have no names.
 #pragma once
 
 #include <map>
