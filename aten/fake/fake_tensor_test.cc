@@ -5,6 +5,7 @@
 #include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
+#include "c10/memory/cpu_allocator.h"
 #include "c10/testing/message_of.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
@@ -159,6 +160,30 @@ TEST(FakeTensors, TrainingStep) {
     // The hidden layer before and after gelu, at least.
     EXPECT_GT(mode.memory(device).peak_bytes, before + 2 * 4 * 32 * 256);
   }
+}
+
+// One step of a multilayer perceptron with layers of a megabyte and more.
+void step(bool fake, int64_t* live) {
+  FakeTensorMode mode;
+  std::optional<DispatchModeGuard> on;
+  if (fake) on.emplace(mode);
+  const auto start = c10::cpu_memory_stats();
+  torch::nn::Sequential net(torch::nn::Linear(512, 1024), torch::nn::GELU(), torch::nn::Linear(1024, 1024),
+                            torch::nn::Tanh(), torch::nn::Linear(1024, 16));
+  const Tensor x = torch::randn({4096, 512});
+  c10::reset_peak_cpu_memory_stats();
+  net->forward(x).pow(2).mean().backward();
+  const int64_t peak = c10::cpu_memory_stats().peak_allocated_bytes - start.allocated_bytes;
+  *live = fake ? mode.memory(Device(kCPU)).peak_bytes : peak;
+  if (fake) EXPECT_LT(peak, int64_t{1} << 20);  // nothing was taken
+}
+
+TEST(FakeTensors, ThePeakIsThatOfARealRun) {
+  int64_t estimated = 0, real = 0;
+  step(true, &estimated);
+  step(false, &real);
+  EXPECT_GT(real, int64_t{64} << 20);
+  EXPECT_NEAR(static_cast<double>(estimated) / static_cast<double>(real), 1, 0.1) << estimated << " " << real;
 }
 
 struct Net : torch::nn::Module {

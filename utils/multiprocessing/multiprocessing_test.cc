@@ -273,6 +273,24 @@ TEST(Queues, WhatCannotBeSent) {
   ASSERT_EQ(::send(ends[0], "hello", 5, 0), 5);
   EXPECT_EQ(message_of([&] { receive(ends[1]); }), "multiprocessing: a message that send() did not write");
   EXPECT_FALSE(try_receive(ends[1]).has_value());
+  // A message with each of its bytes changed: a value, or refused.
+  send(ends[0], std::make_tuple(int64_t{7}, std::string("text"), 2.5));
+  std::string message(65536, '\0');
+  message.resize(static_cast<size_t>(::recv(ends[1], message.data(), message.size(), 0)));
+  size_t refused = 0;
+  for (size_t i = 0; i < message.size(); ++i) {
+    for (const int change : {1, 0x80}) {
+      std::string changed = message;
+      changed[i] = static_cast<char>(changed[i] ^ change);
+      ASSERT_EQ(::send(ends[0], changed.data(), changed.size(), 0), static_cast<ssize_t>(changed.size()));
+      try {
+        receive(ends[1]);
+      } catch (const c10::Error&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 60u);
   ::close(ends[0]);
   EXPECT_EQ(message_of([&] { receive(ends[1]); }), "multiprocessing: the other end of the socket is closed");
   EXPECT_NE(message_of([&] { send(ends[1], 1); }).find("cannot send: "), std::string::npos);
