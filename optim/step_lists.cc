@@ -64,10 +64,11 @@ void StepScratch::add_count(StepLists& lists, int64_t count) {
   const at::ScalarType dtype = count <= kExactInFloat ? at::kFloat : at::kDouble;
   if (used_counts_ == counts_.size()) counts_.emplace_back();
   at::Tensor& tensor = counts_[used_counts_++];
-  if (!tensor.defined() || tensor.device() != device || tensor.scalar_type() != dtype) {
+  // One without a storage is of a mode, which may have ended.
+  if (!tensor.defined() || !tensor.has_storage() || tensor.device() != device || tensor.scalar_type() != dtype) {
     tensor = at::empty({}, at::TensorOptions().dtype(dtype).device(device));
   }
-  if (device.is_cpu() && dtype == at::kFloat) {
+  if (device.is_cpu() && dtype == at::kFloat && tensor.has_storage()) {
     *tensor.data_ptr<float>() = static_cast<float>(count);
   } else {
     at::fill_(tensor, count);

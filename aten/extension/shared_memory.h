@@ -6,7 +6,8 @@
 // attached: Linux lets processes attach it all the same while somebody holds it, and counts the holders itself. So
 // neither kind has a file, an owner or a manager that could outlive it: the kernel frees the memory with its last
 // holder, however that ends, and neither counts against the size of /dev/shm. The system has at most kernel.shmmni
-// named ones (4096 unless it is set otherwise).
+// named ones (4096 unless it is set otherwise). One exception: a process that is killed between the two system calls
+// that make and attach a named segment leaves one that nobody holds (ipcs -m shows it, with 0 attached).
 #pragma once
 
 #include <cstddef>

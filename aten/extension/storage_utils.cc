@@ -2,14 +2,19 @@
 
 #include <cstring>
 
-#include "aten/extension/shared_memory.h"
 #include "c10/util/exception.h"
 
 namespace at {
 
+// Of aten/extension/shared_memory.h, which is linked only: nn compiles with all headers that this file has.
+enum class SharingStrategy : uint8_t;
+SharingStrategy sharing_strategy();
+c10::DataPtr new_shared_memory(size_t size, SharingStrategy strategy);
+bool is_shared_memory(const c10::DataPtr& data);
+
 c10::intrusive_ptr<c10::StorageImpl> new_shm_fd_storage(size_t size) {
-  return c10::make_intrusive<c10::StorageImpl>(size, new_shared_memory(size, SharingStrategy::kFileDescriptor), nullptr,
-                                               /*resizable=*/false);
+  return c10::make_intrusive<c10::StorageImpl>(size, new_shared_memory(size, /*by descriptor*/ SharingStrategy()),
+                                               nullptr, /*resizable=*/false);
 }
 
 void storage_copy(c10::Storage& dst, const c10::Storage& src, bool /*non_blocking*/) {

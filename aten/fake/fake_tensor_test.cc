@@ -5,7 +5,10 @@
 #include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
+#include "c10/memory/cpu_allocator.h"
 #include "c10/testing/message_of.h"
+#include "nn/nn.h"
+#include "optim/optim.h"
 
 namespace at {
 namespace {
@@ -68,8 +71,9 @@ TEST(FakeTensors, ViewsAndWritesAreThoseOfTensors) {
 TEST(FakeTensors, MixedDevices) {
   FakeTensorMode mode;
   const Tensor gpu = mode.from_tensor(at::ones({2, 2}), kGpu), cpu = mode.from_tensor(at::ones({2, 2}));
-  EXPECT_EQ(message_of([&] { gpu + cpu; }), "FakeTensorMode: aten::add.Tensor: expected all tensors on one device, found "
-                                            "two different devices, cuda:0 and cpu");
+  EXPECT_EQ(message_of([&] { gpu + cpu; }),
+            "FakeTensorMode: aten::add.Tensor: expected all tensors on one device, found "
+            "two different devices, cuda:0 and cpu");
   EXPECT_TRUE(contains(message_of([&] { at::cat({cpu, gpu}); }), "aten::cat"));
   // Numbers go with all, and copies and indices cross.
   const Tensor number = mode.from_tensor(at::ones({}));
@@ -132,8 +136,7 @@ TEST(FakeTensors, SharedStoragesStayShared) {
   EXPECT_THROW(mode.from_tensor(at::eye(2).to_sparse()), c10::NotImplementedError);
 }
 
-// A step of a multilayer perceptron: gradients have the parameters' sizes and devices, and the peak is that of the real run's
-// tensors.
+// A step of a multilayer perceptron: gradients have the parameters' sizes and devices.
 TEST(FakeTensors, TrainingStep) {
   for (const Device device : {Device(kCPU), kGpu}) {
     FakeTensorMode mode;
@@ -157,6 +160,82 @@ TEST(FakeTensors, TrainingStep) {
     // The hidden layer before and after gelu, at least.
     EXPECT_GT(mode.memory(device).peak_bytes, before + 2 * 4 * 32 * 256);
   }
+}
+
+// One step of a multilayer perceptron with layers of a megabyte and more.
+void step(bool fake, int64_t* live) {
+  FakeTensorMode mode;
+  std::optional<DispatchModeGuard> on;
+  if (fake) on.emplace(mode);
+  const auto start = c10::cpu_memory_stats();
+  torch::nn::Sequential net(torch::nn::Linear(512, 1024), torch::nn::GELU(), torch::nn::Linear(1024, 1024),
+                            torch::nn::Tanh(), torch::nn::Linear(1024, 16));
+  const Tensor x = torch::randn({4096, 512});
+  c10::reset_peak_cpu_memory_stats();
+  net->forward(x).pow(2).mean().backward();
+  const int64_t peak = c10::cpu_memory_stats().peak_allocated_bytes - start.allocated_bytes;
+  *live = fake ? mode.memory(Device(kCPU)).peak_bytes : peak;
+  if (fake) EXPECT_LT(peak, int64_t{1} << 20);  // nothing was taken
+}
+
+TEST(FakeTensors, ThePeakIsThatOfARealRun) {
+  int64_t estimated = 0, real = 0;
+  step(true, &estimated);
+  step(false, &real);
+  EXPECT_GT(real, int64_t{64} << 20);
+  EXPECT_NEAR(static_cast<double>(estimated) / static_cast<double>(real), 1, 0.1) << estimated << " " << real;
+}
+
+struct Net : torch::nn::Module {
+  torch::nn::Sequential convolutions{torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 16, 3).padding(1)),
+                                     torch::nn::BatchNorm2d(16),
+                                     torch::nn::ReLU(),
+                                     torch::nn::MaxPool2d(2),
+                                     torch::nn::Dropout(0.5),
+                                     torch::nn::AdaptiveAvgPool2d(4),
+                                     torch::nn::Flatten(torch::nn::FlattenOptions().start_dim(2))};
+  torch::nn::LSTM lstm{torch::nn::LSTMOptions(16, 32).batch_first(true)};
+  torch::nn::TransformerEncoderLayer encoder{torch::nn::TransformerEncoderLayerOptions(32, 4).dropout(0.1)};
+  torch::nn::Embedding words{100, 32};
+  torch::nn::Linear head{32, 10};
+  Net() {
+    register_module("convolutions", convolutions);
+    register_module("lstm", lstm);
+    register_module("encoder", encoder);
+    register_module("words", words);
+    register_module("head", head);
+  }
+  Tensor forward(const Tensor& images, const Tensor& indices) {
+    const Tensor steps = std::get<0>(lstm->forward(convolutions->forward(images).transpose(1, 2)));
+    return head->forward(encoder->forward(steps + words->forward(indices).unsqueeze(1)).mean(1));
+  }
+};
+
+// Layers of all kinds, a step of an optimizer, on a device that is not there and with the memory that the CPU needs.
+TEST(FakeTensors, ModulesRunOnDevicesThatAreNotThere) {
+  int64_t peaks[2];
+  int i = 0;
+  for (const Device device : {Device(kCPU), kGpu}) {
+    FakeTensorMode mode;
+    const DispatchModeGuard on(mode);
+    Net net;
+    net.to(device);
+    torch::optim::AdamW optimizer(net.parameters(), 1e-3);
+    const Tensor images = torch::randn({8, 3, 32, 32}, device);
+    const Tensor indices = torch::zeros({8}, TensorOptions(device).dtype(kLong));
+    const Tensor out = net.forward(images, indices);
+    EXPECT_EQ(out.sizes(), IntArrayRef({8, 10}));
+    EXPECT_EQ(out.device(), device);
+    at::cross_entropy_loss(out, indices % 10).backward();
+    for (const auto& parameter : net.named_parameters()) {
+      ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+      EXPECT_EQ(parameter.value().grad().device(), device) << parameter.key();
+      EXPECT_EQ(parameter.value().grad().sizes(), parameter.value().sizes()) << parameter.key();
+    }
+    optimizer.step();
+    peaks[i++] = mode.memory(device).peak_bytes;
+  }
+  EXPECT_EQ(peaks[0], peaks[1]);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "utils/hub/sha256.h"
 #include "utils/pickle/file.h"
+#include "utils/pickle/zip.h"
 #include "utils/progress/progress.h"
 #include "utils/serialize/file_io.h"
 
@@ -259,6 +260,23 @@ std::optional<std::string> hash_in(const std::string& name) {
   return std::nullopt;
 }
 
+// A file may be a zip file that holds the file that was saved, and nothing else: that is put beside it.
+std::string unpacked(const std::string& path, const std::string& folder) {
+  const auto bytes = std::make_shared<serialize::FileBytes>(path);
+  if (!pickle::is_zip(bytes->view())) return path;
+  const pickle::ZipReader zip(bytes);
+  if (zip.records().size() != 1) return path;
+  const pickle::ZipRecord& record = zip.records()[0];
+  const std::string name(record.name.substr(record.name.rfind('/') + 1));
+  TORCH_CHECK_VALUE(!name.empty() && name != "." && name != "..", "hub: ", path, " holds a file without a name");
+  const std::string inner = folder + "/" + name;
+  if (inner == path) {
+    throw serialize::FormatError(c10::str("hub: ", path, " holds a file of its own name"), nullptr);
+  }
+  serialize::write_file(inner, zip.read(record, uint64_t{1} << 40));
+  return inner;
+}
+
 }  // namespace
 
 std::string get_dir() {
@@ -330,7 +348,7 @@ c10::IValue load_state_dict_from_url(const std::string& url, const LoadOptions& 
   }
   pickle::LoadOptions load;
   load.map_location = options.map_location;
-  return pickle::load(path, load);
+  return pickle::load(unpacked(path, folder), load);
 }
 
 }  // namespace torch::hub

@@ -50,7 +50,8 @@ struct LoadOptions {
   std::optional<std::string> file_name = std::nullopt;  ///< without it, the last part of the URL's path
 };
 
-/// The value of a file of torch.save. It is downloaded unless it is in the folder. Throws what download_url_to_file and
+/// The value of a file of torch.save, or of a zip file that holds such a file alone, which is unpacked beside it. It is
+/// downloaded unless it is in the folder. Throws what download_url_to_file and
 /// torch::pickle::load throw.
 c10::IValue load_state_dict_from_url(const std::string& url, const LoadOptions& options = {});
 

@@ -277,6 +277,15 @@ TEST_F(Hub, StateDictsAreKept) {
               load_state_dict_from_url(server.url("/net-0123abcd.pth"), options);
             }).find("invalid hash value (expected \"0123abcd\""),
             std::string::npos);
+  LoadOptions shown = options;
+  shown.progress = true;
+  shown.file_name = "shown.pth";
+  ::testing::internal::CaptureStderr();
+  load_state_dict_from_url(server.url(name), shown);
+  const std::string printed = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(printed.find("Downloading: \"" + server.url(name) + "\" to " + path("kept/here/shown.pth")),
+            std::string::npos);
+  EXPECT_NE(printed.find("KiB"), std::string::npos) << printed;
   LoadOptions named = options;
   named.file_name = "other.pth";
   named.map_location = c10::Device(c10::kMeta);
@@ -287,6 +296,43 @@ TEST_F(Hub, StateDictsAreKept) {
                   .is_meta());
   EXPECT_TRUE(fs::exists(path("kept/here/other.pth")));
   EXPECT_THROW(load_state_dict_from_url(server.url("/"), options), c10::ValueError);
+}
+
+uint32_t crc32_of(const std::string& text) {
+  uint32_t crc = ~0u;
+  for (const char c : text) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+  }
+  return ~crc;
+}
+
+// A zip file with one stored record.
+std::string zip_of(const std::string& name, const std::string& data) {
+  const auto number = [](uint32_t value, int bytes) {
+    return std::string(reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes));
+  };
+  const auto size = static_cast<uint32_t>(data.size());
+  const std::string common = number(20, 2) + number(0, 2) + number(0, 2) + number(0, 4) + number(crc32_of(data), 4) +
+                             number(size, 4) + number(size, 4) + number(static_cast<uint32_t>(name.size()), 2);
+  const std::string local = "PK\3\4" + common + number(0, 2) + name + data;
+  const std::string entry = "PK\1\2" + number(20, 2) + common + number(0, 2) + number(0, 2) + number(0, 2) +
+                            number(0, 2) + number(0, 4) + number(0, 4) + name;
+  return local + entry + "PK\5\6" + number(0, 2) + number(0, 2) + number(1, 2) + number(1, 2) +
+         number(static_cast<uint32_t>(entry.size()), 4) + number(static_cast<uint32_t>(local.size()), 4) + number(0, 2);
+}
+
+TEST_F(Hub, AZipFileOfOneFileIsUnpacked) {
+  c10::Dict<std::string, at::Tensor> weights;
+  weights.insert("w", at::ones({2, 3}));
+  pickle::save(weights, path("net.pth"));
+  write_file(path("net.zip"), zip_of("inner.pth", read_file(path("net.pth"))));
+  const LoadOptions options{.model_dir = path("kept"), .progress = false};
+  const c10::IValue loaded = load_state_dict_from_url("file://" + path("net.zip"), options);
+  EXPECT_EQ(loaded.toGenericDict().at(c10::IValue("w")).toTensor().numel(), 6);
+  EXPECT_EQ(read_file(path("kept/inner.pth")), read_file(path("net.pth")));
+  write_file(path("same.zip"), zip_of("../same.zip", "x"));
+  EXPECT_THROW(load_state_dict_from_url("file://" + path("same.zip"), options), serialize::FormatError);
 }
 
 }  // namespace

@@ -46,11 +46,25 @@ size_t open_descriptors() {
   return files_of("/proc/self/fd").size();
 }
 
-// Segments of System V that the system has, and the bytes of memory that is shared, of all processes.
-int segments() {
+// Files of shared memory by the name that at::NewProcessWideShmHandle() gives. Others come and go meanwhile.
+std::set<std::string> shared_files() {
+  std::set<std::string> names;
+  for (const std::string& name : files_of("/dev/shm")) {
+    if (name.rfind("torch_", 0) == 0) names.insert(name);
+  }
+  return names;
+}
+
+// Segments of System V that a process made.
+int segments_of(pid_t process) {
   shm_info info{};
-  ::shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
-  return info.used_ids;
+  const int last = ::shmctl(0, SHM_INFO, reinterpret_cast<shmid_ds*>(&info));
+  int count = 0;
+  for (int i = 0; i <= last; ++i) {
+    shmid_ds status{};
+    count += ::shmctl(i, SHM_STAT, &status) >= 0 && status.shm_cpid == process;
+  }
+  return count;
 }
 
 // The segment's number in a name.
@@ -129,13 +143,11 @@ TEST(Sharing, Strategies) {
 }
 
 TEST(Sharing, ByNameFromProcessToProcess) {
-  const auto files = files_of("/dev/shm");
   at::Tensor counts = torch::arange(6, at::kFloat);
   counts = at::t(at::view(counts, {2, 3}));
   const std::string name = share_by_name(counts);
   EXPECT_NE(name.find(":6;0;3,2;1,3;0"), std::string::npos) << name;
   EXPECT_EQ(share_by_name(counts), name);
-  EXPECT_EQ(files_of("/dev/shm"), files);
   const pid_t child = holder([&] { open_by_name(name).data_ptr<float>()[5] = 50; });
   EXPECT_EQ(values_of(counts), (std::vector<float>{0, 3, 1, 4, 2, 50}));
   // The last holder is the child; then nobody.
@@ -180,8 +192,7 @@ TEST(Sharing, NamesAreChecked) {
 TEST(Sharing, KilledHoldersLeaveNothing) {
   for (const char* strategy : {"file_descriptor", "file_system"}) {
     const Strategy chosen(strategy);
-    const auto files = files_of("/dev/shm");
-    const int before = segments();
+    const std::set<std::string> files = shared_files();
     for (int round = 0; round < 3; ++round) {
       const pid_t child = holder([] {
         for (int i = 0; i < 20; ++i) {
@@ -189,10 +200,11 @@ TEST(Sharing, KilledHoldersLeaveNothing) {
           share_memory_(*forever);
         }
       });
+      EXPECT_EQ(segments_of(child), std::string(strategy) == "file_system" ? 20 : 0);
+      EXPECT_EQ(shared_files(), files) << strategy;
       kill_and_wait(child);
+      EXPECT_EQ(segments_of(child), 0) << strategy;
     }
-    EXPECT_EQ(files_of("/dev/shm"), files) << strategy;
-    EXPECT_EQ(segments(), before) << strategy;
   }
 }
 
@@ -273,6 +285,24 @@ TEST(Queues, WhatCannotBeSent) {
   ASSERT_EQ(::send(ends[0], "hello", 5, 0), 5);
   EXPECT_EQ(message_of([&] { receive(ends[1]); }), "multiprocessing: a message that send() did not write");
   EXPECT_FALSE(try_receive(ends[1]).has_value());
+  // A message with each of its bytes changed: a value, or refused.
+  send(ends[0], std::make_tuple(int64_t{7}, std::string("text"), 2.5));
+  std::string message(65536, '\0');
+  message.resize(static_cast<size_t>(::recv(ends[1], message.data(), message.size(), 0)));
+  size_t refused = 0;
+  for (size_t i = 0; i < message.size(); ++i) {
+    for (const int change : {1, 0x80}) {
+      std::string changed = message;
+      changed[i] = static_cast<char>(changed[i] ^ change);
+      ASSERT_EQ(::send(ends[0], changed.data(), changed.size(), 0), static_cast<ssize_t>(changed.size()));
+      try {
+        receive(ends[1]);
+      } catch (const c10::Error&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 60u);
   ::close(ends[0]);
   EXPECT_EQ(message_of([&] { receive(ends[1]); }), "multiprocessing: the other end of the socket is closed");
   EXPECT_NE(message_of([&] { send(ends[1], 1); }).find("cannot send: "), std::string::npos);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,8 +47,8 @@ struct Head {
   uint64_t bytes = 0;  // of the message
   uint64_t storages = 0;
   uint64_t descriptors = 0;  // of storages, after that of the message itself where it is not in line
-  bool in_line = true;
-  bool by_name = false;  // the last descriptor is closed when the message has been received
+  uint8_t in_line = 1;       // or 0
+  uint8_t by_name = 0;       // or 1: the last descriptor is closed when the message has been received
   char unused[6] = {};
 };
 struct StorageHead {
@@ -82,19 +83,29 @@ struct Sent {
 struct AllSent {
   std::mutex mutex;
   std::vector<Sent> messages;
+  pid_t process = ::getpid();
 };
 AllSent& all_sent() {
-  static AllSent& sent = *new AllSent;
+  static AllSent& sent = *[] {
+    auto* made = new AllSent;
+    ::pthread_atfork([] { all_sent().mutex.lock(); }, [] { all_sent().mutex.unlock(); },
+                     [] { all_sent().mutex.unlock(); });
+    return made;
+  }();
   return sent;
 }
 
 // With the lock held.
-void forget_received(std::vector<Sent>& messages) {
-  const auto is_received = [](const Sent& sent) {
-    pollfd end{sent.pipe.get(), 0, 0};
+void forget_received(AllSent& sent) {
+  if (sent.process != ::getpid()) {  // a child: these are its parent's
+    sent.messages.clear();
+    sent.process = ::getpid();
+  }
+  const auto is_received = [](const Sent& message) {
+    pollfd end{message.pipe.get(), 0, 0};
     return ::poll(&end, 1, 0) == 1 && (end.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
   };
-  messages.erase(std::remove_if(messages.begin(), messages.end(), is_received), messages.end());
+  sent.messages.erase(std::remove_if(sent.messages.begin(), sent.messages.end(), is_received), sent.messages.end());
 }
 
 void check_tensors(const IValue& value, int depth = 0) {
@@ -356,7 +367,7 @@ void send(int socket, const IValue& value) {
                                   "multiprocessing: a tensor in a mapped file that is not kept open cannot be sent");
       descriptors.push_back(descriptor);
     } else {
-      head.by_name = true;
+      head.by_name = 1;
       std::copy(name.begin(), name.end(), one.name);
     }
     append(storages, one);
@@ -368,7 +379,7 @@ void send(int socket, const IValue& value) {
   head.descriptors = descriptors.size();
   std::string body = std::move(storages) + pickled.bytes;
   head.bytes = body.size();
-  head.in_line = body.size() <= kLongestInline;
+  head.in_line = body.size() <= kLongestInline ? 1 : 0;
   Descriptor memory;
   if (!head.in_line) {
     memory = memory_of(body);
@@ -389,9 +400,9 @@ void send(int socket, const IValue& value) {
   send_message(socket, message, descriptors);
   AllSent& sent = all_sent();
   const std::lock_guard<std::mutex> lock(sent.mutex);
-  if (head.by_name) sent.messages.push_back({std::move(here), std::move(pickled.storages)});
   there = Descriptor();
-  forget_received(sent.messages);
+  forget_received(sent);
+  if (head.by_name) sent.messages.push_back({std::move(here), std::move(pickled.storages)});
 }
 
 namespace {
@@ -403,6 +414,7 @@ IValue value_of(Received received) {
   Head head;
   check(received.bytes.size() >= sizeof head);
   std::memcpy(&head, received.bytes.data(), sizeof head);
+  check(head.in_line <= 1 && head.by_name <= 1);
   const size_t more = (head.in_line ? 0 : 1) + (head.by_name ? 1 : 0);
   check(head.magic == Head::kMagic && head.descriptors <= kMostDescriptors && head.bytes <= kLongestMessage &&
         received.descriptors.size() == head.descriptors + more && head.storages <= head.bytes / sizeof(StorageHead));
@@ -461,14 +473,18 @@ std::optional<IValue> try_receive(int socket) {
 bool wait_until_received(std::chrono::milliseconds timeout) {
   const auto until = Clock::now() + timeout;
   AllSent& sent = all_sent();
-  const std::lock_guard<std::mutex> lock(sent.mutex);
   for (;;) {
-    forget_received(sent.messages);
-    if (sent.messages.empty()) return true;
+    pollfd first{-1, 0, 0};
+    {
+      const std::lock_guard<std::mutex> lock(sent.mutex);
+      forget_received(sent);
+      if (sent.messages.empty()) return true;
+      first.fd = sent.messages.front().pipe.get();
+    }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
     if (left.count() <= 0) return false;
-    pollfd first{sent.messages.front().pipe.get(), 0, 0};
-    ::poll(&first, 1, static_cast<int>(std::min<int64_t>(left.count(), 1000)));
+    // Another thread may close it meanwhile: then this looks again after a moment.
+    ::poll(&first, 1, static_cast<int>(std::min<int64_t>(left.count(), 20)));
   }
 }
 

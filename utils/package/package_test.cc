@@ -112,6 +112,7 @@ TEST(Package, FilesAppearWhenTheyAreClosed) {
   EXPECT_THROW(PackageImporter{path}, serialize::IoError);
   PackageExporter exporter(path);
   exporter.save_text("a", "b", "c");
+  exporter.save_pickle("a", "w.pkl", std::make_tuple(at::ones({2}), at::zeros({3}, at::kLong), std::string("text")));
   exporter.close();
   EXPECT_EQ(PackageImporter(path).load_text("a", "b"), "c");
 }
