@@ -101,7 +101,7 @@ void view(BatchedCall& call) {
   }
   // Parts of a number lie side by side, whatever lies between samples.
   if (op == "view_as_complex" && self.dim() > 1 && self.stride(-1) != 1)
-    return call.give(at::view_as_complex(at::contiguous(self)));
+    return call.give(at::view_as_complex(at::clone(self, at::MemoryFormat::Contiguous)));
   // A sample without dimensions has one in its own views, where an operator counts it as that.
   const bool scalar = rank == 0;
   for (size_t i = 1; i < call.size(); ++i) {
