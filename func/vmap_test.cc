@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "aten/autocast/autocast_mode.h"
 #include "autograd/autograd.h"
+#include "autograd/function/custom_function.h"
 
 namespace torch::func {
 namespace {
@@ -195,6 +197,37 @@ TEST(Vmap, OutForms) {
                  return at::mul_out(out, a, a);
                })(x),
                c10::Error);
+}
+
+struct Doubled : torch::autograd::Function<Doubled> {
+  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) { return at::mul(x, 2); }
+  static std::vector<Tensor> backward(torch::autograd::AutogradContext*, std::vector<Tensor> grads) {
+    return {at::mul(grads[0], 2)};
+  }
+};
+
+TEST(Vmap, FunctionsOfOnesOwn) {
+  const Tensor x = numbers({3, 4});
+  const auto f = vmap([](const Tensor& a) { return Doubled::apply(a); });
+  EXPECT_THROW(f(x), c10::NotImplementedError);
+  const c10::NoGradGuard no_grad;
+  EXPECT_TRUE(at::equal(f(x), at::mul(x, 2)));
+}
+
+TEST(Vmap, NoSamples) {
+  const Tensor none = at::zeros({0, 4}, at::kDouble);
+  EXPECT_EQ(vmap([](const Tensor& a) { return at::outer(at::sin(a), a); })(none).sizes(), at::IntArrayRef({0, 4, 4}));
+  EXPECT_EQ(vmap([](const Tensor& a) { return at::sum(a); })(none).sizes(), at::IntArrayRef({0}));
+}
+
+TEST(Vmap, AutocastInside) {
+  const Tensor x = numbers({3, 4, 5}).to(at::kFloat), y = numbers({5, 2}).to(at::kFloat);
+  const auto f = vmap([](const Tensor& a, const Tensor& b) { return at::matmul(a, b); }, {0, std::nullopt});
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const Tensor low = f(x, y), expected = at::matmul(x, y);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  EXPECT_EQ(low.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(at::equal(low, expected));
 }
 
 TEST(Vmap, WarnsOnceOfLoops) {
