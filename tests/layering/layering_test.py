@@ -30,7 +30,7 @@ FORBIDDEN = {
     "edge": ["nn", "optim", "data", "distributed", "jit", "quantization", "compile", "torch"],
     "compile": ["optim", "data", "distributed", "quantization", "torch"],
     "distributed": ["quantization", "compile", "torch"],
-    "func": ["optim", "data", "distributed", "graph", "export", "edge", "jit", "quantization", "compile", "torch"],
+    "func": ["optim", "data", "distributed", "export", "edge", "jit", "quantization", "compile", "torch"],
     "quantization": ["optim", "data", "distributed", "compile", "torch"],
 }
 # Transforms of functions stand above what is transformed: nothing but torch depends on them.

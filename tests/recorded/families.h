@@ -26,9 +26,11 @@ bool mentions_other_numbers(const Json& one);
 
 void replay_amp(const Json& one, Check& check);
 void replay_errors(const Json& one, Check& check);
+void replay_func(const Json& one, Check& check);
 void replay_nn_functional(const Json& one, Check& check);
 void replay_libtorch_text(const Json& one, Check& check);
 void replay_lr_schedules(const Json& one, Check& check);
+void replay_distributions(const Json& one, Check& check);
 void replay_data(const Json& one, Check& check);
 void replay_optim(const Json& one, Check& check);
 void replay_printing(const Json& one, Check& check);
