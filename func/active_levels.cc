@@ -50,8 +50,12 @@ at::Tensor ActiveLevels::batched(const at::Tensor& t) const {
   return samples;
 }
 
-bool ActiveLevels::is_later(int64_t id) const { return levels_.empty() || id > levels_.back().id; }
+bool ActiveLevels::is_later(int64_t id) const {
+  return levels_.empty() || id > levels_.back().id;
+}
 
-VmapLevel ActiveLevels::level_of(const BatchedTensorImpl& b) { return {b.level(), 0, Randomness::kError, nullptr}; }
+VmapLevel ActiveLevels::level_of(const BatchedTensorImpl& b) {
+  return {b.level(), 0, Randomness::kError, nullptr};
+}
 
 }  // namespace torch::func::detail

@@ -8,8 +8,8 @@
 
 namespace torch::func::detail {
 
-/// The vmap levels that a thread is in where a transform takes derivatives, outermost first. Autograd and forward mode lie below
-/// vmap and see the tensors behind batched ones; physical() and batched() go from one to the other.
+/// The vmap levels that a thread is in where a transform takes derivatives, outermost first. Autograd and forward mode
+/// lie below vmap and see the tensors behind batched ones; physical() and batched() go from one to the other.
 class ActiveLevels {
  public:
   /// Those of this thread, now.
@@ -17,8 +17,8 @@ class ActiveLevels {
 
   /// Whether `t` is batched by one of the levels.
   bool batch(const at::Tensor& t) const;
-  /// `t` with a dimension for each level in front, expanded where it is not batched by it. It stays batched by levels that were
-  /// entered later.
+  /// `t` with a dimension for each level in front, expanded where it is not batched by it. It stays batched by levels
+  /// that were entered later.
   at::Tensor physical(const at::Tensor& t) const;
   /// The inverse: the first dimensions of `t` become the batch dimensions of the levels.
   at::Tensor batched(const at::Tensor& t) const;

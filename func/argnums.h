@@ -13,9 +13,9 @@
 
 namespace torch::func {
 
-/// Positions of arguments, from the end where they are negative. With one position a transform returns what stands for that
-/// argument, with several a tuple of these. Positions known at run time, an integer or a std::vector<int64_t> of them, do as
-/// well where all arguments have one type; several then return a vector.
+/// Positions of arguments, from the end where they are negative. With one position a transform returns what stands for
+/// that argument, with several a tuple of these. Positions known at run time, an integer or a std::vector<int64_t> of
+/// them, do as well where all arguments have one type; several then return a vector.
 ///
 ///   grad(f, argnums<0, 2>)(x, y, z)     // std::tuple of two gradients
 ///   grad(f, 1)(x, y)                    // one gradient, of y's type
@@ -34,7 +34,8 @@ std::vector<size_t> checked_argnums(const std::vector<int64_t>& positions, size_
 template <int64_t Position, size_t Count>
 constexpr size_t argnum_place() {
   constexpr int64_t from_start = Position < 0 ? Position + static_cast<int64_t>(Count) : Position;
-  static_assert(from_start >= 0 && from_start < static_cast<int64_t>(Count), "argnums: the function is not called with so many arguments");
+  static_assert(from_start >= 0 && from_start < static_cast<int64_t>(Count),
+                "argnums: the function is not called with so many arguments");
   return static_cast<size_t>(from_start);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "aten/core/thread_local_state.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/compute_dispatch_key.h"
@@ -17,7 +18,28 @@ using at::Tensor;
 using c10::DispatchKey;
 using c10::DispatchKeySet;
 
-thread_local const VmapLevel* g_level = nullptr;
+// Every level that a thread can be at is the one of a record.
+struct LevelRecord final : c10::intrusive_ptr_target, VmapLevel {
+  explicit LevelRecord(const VmapLevel& level) : VmapLevel(level), keeps(record_of(level.outer)) {}
+  static c10::intrusive_ptr<LevelRecord> record_of(const VmapLevel* level) {
+    if (level == nullptr) return {};
+    return c10::intrusive_ptr<LevelRecord>::reclaim_copy(
+        const_cast<LevelRecord*>(static_cast<const LevelRecord*>(level)));
+  }
+  const c10::intrusive_ptr<LevelRecord> keeps;  // the one outside
+};
+
+thread_local constinit const VmapLevel* g_level = nullptr;
+
+// What at::ThreadLocalState has of it, beside the key among those included.
+at::impl::ThreadLocalPart::Value carried_level() {
+  return LevelRecord::record_of(g_level);
+}
+void set_carried_level(const at::impl::ThreadLocalPart::Value& value) {
+  // The state that it is of lives longer than the thread is at it.
+  g_level = static_cast<const LevelRecord*>(value.get());
+}
+[[maybe_unused]] const bool registered = at::impl::register_thread_local_part({carried_level, set_carried_level});
 
 // The sizes or strides of a sample.
 c10::DimVector without(at::IntArrayRef all, int64_t dim) {
@@ -63,7 +85,9 @@ AtLevel::~AtLevel() {
 }
 
 NewLevel::NewLevel(int64_t batch_size, Randomness randomness)
-    : level_{next_id(), batch_size, randomness, g_level}, at_(&level_) {
+    : record_(c10::make_intrusive<LevelRecord>(VmapLevel{next_id(), batch_size, randomness, g_level})),
+      level_(static_cast<const LevelRecord*>(record_.get())),
+      at_(level_) {
   detail::install_batching();
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "aten/core/tensor.h"
+#include "c10/util/intrusive_ptr.h"
 
 namespace torch::func {
 
@@ -43,15 +44,16 @@ class AtLevel {
   bool was_included_;
 };
 
-/// A new innermost level until the end of the scope.
+/// A new innermost level until the end of the scope; at::ThreadLocalState carries it to other threads and keeps it.
 class NewLevel {
  public:
   NewLevel(int64_t batch_size, Randomness randomness);
-  const VmapLevel& level() const { return level_; }
+  const VmapLevel& level() const { return *level_; }
 
  private:
-  VmapLevel level_;
-  AtLevel at_;
+  const c10::intrusive_ptr<c10::intrusive_ptr_target> record_;
+  const VmapLevel* const level_;
+  const AtLevel at_;
 };
 
 /// The tensor that operators see: sizes, strides and dtype of one sample, and no memory of its own. It stands above

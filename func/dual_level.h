@@ -12,8 +12,8 @@ namespace torch::func::detail {
 
 using TensorList = std::vector<at::Tensor>;
 
-/// Where a transform takes derivatives by forward mode of the function that it calls: a level of forward_ad of its own, inside of
-/// those that there are, and dual tensors of it.
+/// Where a transform takes derivatives by forward mode of the function that it calls: a level of forward_ad of its own,
+/// inside of those that there are, and dual tensors of it.
 class DualLevel {
  public:
   /// Throws ValueError where one of a pair is neither floating point nor complex, Error where its sizes differ.

@@ -26,7 +26,8 @@ void copy_views(graph::Graph& graph) {
     const auto copy = c10::Dispatcher::singleton().findSchema({schema.name() + "_copy", schema.overload_name()});
     if (!copy.has_value()) return;
     const c10::ArrayRef<graph::Operand> operands = node->operands();
-    graph::Node* const made = node->block()->append(graph.call(graph::Callable(*copy), {operands.begin(), operands.end()}));
+    graph::Node* const made =
+        node->block()->append(graph.call(graph::Callable(*copy), {operands.begin(), operands.end()}));
     made->move_before(node);
     for (size_t i = 0; i < node->result_count(); ++i) {
       made->result(i)->set_name(node->result(i)->name());
@@ -39,8 +40,9 @@ void copy_views(graph::Graph& graph) {
 }  // namespace
 
 bool removes_views(const std::string& remove) {
-  TORCH_CHECK(remove == "mutations" || remove == "mutations_and_views", "functionalize(f, remove): received invalid argument for remove=",
-              remove, ". Valid options are: mutations, mutations_and_views");
+  TORCH_CHECK(remove == "mutations" || remove == "mutations_and_views",
+              "functionalize(f, remove): received invalid argument for remove=", remove,
+              ". Valid options are: mutations, mutations_and_views");
   return remove == "mutations_and_views";
 }
 

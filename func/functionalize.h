@@ -15,8 +15,8 @@
 namespace torch::func {
 namespace detail {
 
-/// Calls `function` with tensors in place of `inputs`, which it may write to, and does what it did without writes; returns its
-/// results. What it wrote to its inputs is copied to `inputs` at the end.
+/// Calls `function` with tensors in place of `inputs`, which it may write to, and does what it did without writes;
+/// returns its results. What it wrote to its inputs is copied to `inputs` at the end.
 TensorList functionalized(const std::function<TensorList(const TensorList& inputs)>& function, const TensorList& inputs,
                           bool without_views);
 /// "mutations" is false, "mutations_and_views" true; throws Error for any other.
@@ -25,14 +25,14 @@ bool removes_views(const std::string& remove);
 }  // namespace detail
 
 /// The same function by operators that give new tensors in the place of those that write: for what stands below
-/// functions and does not know writes, such as compilers and backends. With `remove` = "mutations_and_views" there are no views
-/// either: each is a copy. Writes to arguments are done at the end, by one copy each.
+/// functions and does not know writes, such as compilers and backends. With `remove` = "mutations_and_views" there are
+/// no views either: each is a copy. Writes to arguments are done at the end, by one copy each.
 ///
-/// The function is called once on copies to see what it does (as graph::capture() sees it: what it decides by numbers, and what it
-/// writes to other things than tensors, is that call's), random numbers are drawn once, and gradients are recorded of the
-/// operators that are called in place of its own. Arguments and results hold tensors, and arguments also what the function does not
-/// change. Throws what graph::capture() and graph::functionalize() throw: ValueError for writes to tensors that the function
-/// holds, and for calls that change a tensor's sizes.
+/// The function is called once on copies to see what it does (as graph::capture() sees it: what it decides by numbers,
+/// and what it writes to other things than tensors, is that call's), random numbers are drawn once, and gradients are
+/// recorded of the operators that are called in place of its own. Arguments and results hold tensors, and arguments
+/// also what the function does not change. Throws what graph::capture() and graph::functionalize() throw: ValueError
+/// for writes to tensors that the function holds, and for calls that change a tensor's sizes.
 template <typename F>
 auto functionalize(F f, const std::string& remove = "mutations") {
   return [f = detail::Held<F>{std::move(f)}, without_views = detail::removes_views(remove)](const auto&... args) {

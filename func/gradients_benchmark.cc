@@ -1,4 +1,5 @@
 // Gradients of each sample's loss by the weights of a small network, of a whole batch at once and in a loop.
+#include <string>
 #include <tuple>
 
 #include "aten/aten.h"
@@ -12,33 +13,39 @@ namespace bench = torch::utils::benchmark;
 using at::Tensor;
 using Weights = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-constexpr int64_t kSamples = 64, kSide = 14, kClasses = 10;
+constexpr int64_t kSamples = 256, kClasses = 10;
 
-// Two convolutions with pooling and a layer, for images of 14 x 14.
-Weights weights() {
-  return {at::randn({8, 1, 3, 3}).mul_(0.3), at::zeros({8}),  at::randn({16, 8, 3, 3}).mul_(0.1), at::zeros({16}),
-          at::randn({kClasses, 64}).mul_(0.1), at::zeros({kClasses})};
+// Two convolutions with pooling in between and a layer, for images of 8 x 8 or 14 x 14.
+Weights weights(int64_t side) {
+  const int64_t features = side == 8 ? 16 : 64;
+  return {at::randn({8, 1, 3, 3}).mul_(0.3),
+          at::zeros({8}),
+          at::randn({16, 8, 3, 3}).mul_(0.1),
+          at::zeros({16}),
+          at::randn({kClasses, features}).mul_(0.1),
+          at::zeros({kClasses})};
 }
 
 Tensor loss(const Weights& w, const Tensor& image, const Tensor& label) {
   const auto& [w1, b1, w2, b2, w3, b3] = w;
   Tensor h = at::relu(at::conv2d(image.unsqueeze(0), w1, b1));
   h = at::relu(at::conv2d(at::max_pool2d(h, 2), w2, b2));
-  h = at::max_pool2d(h, 2).flatten(1);
-  return at::cross_entropy_loss(at::linear(h, w3, b3), label.unsqueeze(0));
+  if (h.size(2) > 1) h = at::max_pool2d(h, 2);
+  return at::cross_entropy_loss(at::linear(h.flatten(1), w3, b3), label.unsqueeze(0));
 }
 
-void add_rows(bench::Program& p) {
-  const auto inputs = [] {
-    return std::tuple(weights(), at::randn({kSamples, 1, kSide, kSide}), at::randint(0, kClasses, {kSamples}));
+void add_rows(bench::Program& p, int64_t side) {
+  const auto inputs = [side] {
+    return std::tuple(weights(side), at::randn({kSamples, 1, side, side}), at::randint(0, kClasses, {kSamples}));
   };
-  p.row("per_sample_gradients_vmap", {}, [=] {
+  const std::string of = "_of_" + std::to_string(side);
+  p.row("per_sample_gradients_vmap" + of, {}, [=] {
     return [in = inputs()] {
       const auto& [w, x, y] = in;
       return torch::func::vmap(torch::func::grad(loss), {std::nullopt, 0, 0})(w, x, y);
     };
   });
-  p.row("per_sample_gradients_loop", {}, [=] {
+  p.row("per_sample_gradients_loop" + of, {}, [=] {
     return [in = inputs()] {
       const auto& [w, x, y] = in;
       Weights last;
@@ -52,6 +59,7 @@ void add_rows(bench::Program& p) {
 
 int main(int argc, char** argv) {
   bench::Program program("func");
-  add_rows(program);
+  add_rows(program, 8);
+  add_rows(program, 14);
   return program.run(argc, argv);
 }

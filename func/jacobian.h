@@ -10,8 +10,9 @@
 
 namespace torch::func::detail {
 
-/// result[i][j]: the Jacobian of output i by input j, of the sizes of the output followed by those of the input, from batched
-/// products with rows of the identity, `chunk_size` of them at a time (default: all). Throws Error for complex outputs.
+/// result[i][j]: the Jacobian of output i by input j, of the sizes of the output followed by those of the input, from
+/// batched products with rows of the identity, `chunk_size` of them at a time (default: all). Throws Error for complex
+/// outputs.
 std::vector<TensorList> jacobian_by_rows(const Pullback& pullback, const TensorList& outputs, const TensorList& inputs,
                                          std::optional<int64_t> chunk_size);
 
@@ -21,8 +22,9 @@ struct Called {
   std::vector<at::Tensor*> aux;
 };
 
-/// The same from batched tangents, which are columns of the identity. `function` maps tensors of the inputs' sizes to the outputs;
-/// it is called once, inside of vmap, and what it returns beside them is replaced by that of the first tangent. Throws Error for complex inputs.
+/// The same from batched tangents, which are columns of the identity. `function` maps tensors of the inputs' sizes to
+/// the outputs; it is called once, inside of vmap, and what it returns beside them is replaced by that of the first
+/// tangent. Throws Error for complex inputs.
 std::vector<TensorList> jacobian_by_columns(const std::function<Called(const TensorList& inputs)>& function,
                                             const TensorList& inputs, Randomness randomness);
 

@@ -38,8 +38,7 @@ std::pair<ModuleState, ModuleState> stack_module_state(const std::vector<nn::Mod
     const nn::Module& one = *module;
     TORCH_CHECK(one.is_training() == first.is_training(),
                 "stack_module_state: Expected all models to have the same training/eval mode.");
-    TORCH_CHECK(typeid(one) == typeid(first),
-                "stack_module_state: Expected all models to be of the same class.");
+    TORCH_CHECK(typeid(one) == typeid(first), "stack_module_state: Expected all models to be of the same class.");
     parameters.push_back(one.named_parameters());
     buffers.push_back(one.named_buffers());
     TORCH_CHECK(parameters.back().size() == parameters[0].size() && buffers.back().size() == buffers[0].size(),

@@ -1,5 +1,5 @@
-// Modules as functions of their parameters: with functional_call() (nn/utils/stateless.h) and vmap an ensemble of modules is
-// one call.
+// Modules as functions of their parameters: with functional_call() (nn/utils/stateless.h) and vmap an ensemble of
+// modules is one call.
 //
 //   const auto [params, buffers] = torch::func::stack_module_state(models);
 //   auto call = [&](const Tensors& p, const Tensors& b, const at::Tensor& x) {
@@ -22,15 +22,16 @@ namespace detail {
 std::pair<ModuleState, ModuleState> stack_module_state(const std::vector<nn::Module*>& modules);
 }  // namespace detail
 
-/// The parameters of modules of one class, and their buffers, stacked by name: each tensor has a first dimension that counts the
-/// modules. Parameters are new leaves, which require a gradient where those of the modules do.
+/// The parameters of modules of one class, and their buffers, stacked by name: each tensor has a first dimension that
+/// counts the modules. Parameters are new leaves, which require a gradient where those of the modules do.
 ///
-/// Throws Error where there is no module, where classes, names, or the mode (training or evaluation) differ, and where a parameter
-/// requires a gradient in some of the modules only.
+/// Throws Error where there is no module, where classes, names, or the mode (training or evaluation) differ, and where
+/// a parameter requires a gradient in some of the modules only.
 template <nn::ModuleHandle M>
 std::pair<ModuleState, ModuleState> stack_module_state(const std::vector<M>& modules) {
   std::vector<nn::Module*> all;
-  for (const M& module : modules) all.push_back(const_cast<std::remove_const_t<std::remove_reference_t<decltype(*module)>>*>(&*module));
+  for (const M& module : modules)
+    all.push_back(const_cast<std::remove_const_t<std::remove_reference_t<decltype(*module)>>*>(&*module));
   return detail::stack_module_state(all);
 }
 

@@ -15,9 +15,10 @@ namespace torch::func::detail {
 template <typename T, typename Make>
 struct Nest {
   static auto of(T&, Make& make) {
-    static_assert(std::is_same_v<T, at::Tensor>,
-                  "a Jacobian is nested in the outputs of the function, which can be tensors, and tuples, pairs, arrays, "
-                  "vectors, optionals and maps of them");
+    static_assert(
+        std::is_same_v<T, at::Tensor>,
+        "a Jacobian is nested in the outputs of the function, which can be tensors, and tuples, pairs, arrays, "
+        "vectors, optionals and maps of them");
     return make();
   }
 };
@@ -67,7 +68,11 @@ struct Nest<std::optional<T>, Make> {
 };
 // std::map and its like, OrderedDict.
 template <template <typename...> typename Map, typename Key, typename T, typename... Rest, typename Make>
-requires requires(Map<Key, T, Rest...>& map) { map.begin()->first; } || requires(Map<Key, T, Rest...>& map) { map.begin()->key(); }
+requires requires(Map<Key, T, Rest...>& map) {
+  map.begin()->first;
+} || requires(Map<Key, T, Rest...>& map) {
+  map.begin()->key();
+}
 struct Nest<Map<Key, T, Rest...>, Make> {
   static auto of(Map<Key, T, Rest...>& value, Make& make) {
     Map<Key, Nested<T, Make>> result;

@@ -54,7 +54,7 @@ const std::vector<Step>& steps() {
       {"sin", [](auto& x, auto&, auto& v, auto&) { return at::sin(x + v); }},
       {"tanh", [](auto& x, auto&, auto& v, auto&) { return at::tanh(x * v); }},
       {"product", [](auto& x, auto& y, auto&, auto&) { return x * y; }},
-      {"mv", [](auto& x, auto&, auto&, auto& m) { return at::mv(m, x); }},
+      {"mv", [](auto& x, auto&, auto&, auto& m) { return at::matmul(m, x); }},
       {"vm", [](auto& x, auto& y, auto&, auto& m) { return at::matmul(x, m) + y; }},
       {"linear", [](auto& x, auto&, auto& v, auto& m) { return at::linear(x, m, v); }},
       {"softmax", [](auto& x, auto&, auto& v, auto&) { return at::softmax(x, 0) * v; }},
@@ -62,16 +62,28 @@ const std::vector<Step>& steps() {
       {"flip", [](auto& x, auto& y, auto&, auto&) { return at::flip(x, {0}) * y; }},
       {"where", [](auto& x, auto& y, auto&, auto&) { return at::where(at::gt(x, 0), x * x, y * 0.5); }, false},
       {"quotient", [](auto& x, auto&, auto& v, auto&) { return v / (1 + x * x); }},
-      {"roll", [](auto& x, auto&, auto&, auto&) { return at::cat({at::slice(x, 0, 1), at::slice(x, 0, 0, 1)}); }},
+      {"roll",
+       [](auto& x, auto&, auto&, auto&) {
+         return at::cat({at::slice(x, 0, 1), at::slice(x, 0, 0, 1)});
+       }},
       {"mean", [](auto& x, auto& y, auto&, auto&) { return x * at::mean(y); }},
       {"outer", [](auto& x, auto& y, auto& v, auto&) { return at::matmul(at::outer(x, y), v); }},
-      {"select", [](auto& x, auto&, auto&, auto&) { return at::index_select(x, 0, at::tensor({2, 0, 2})); }},
+      {"select",
+       [](auto& x, auto&, auto&, auto&) {
+         return at::index_select(x, 0, at::tensor({2, 0, 2}));
+       }},
       {"logsumexp", [](auto& x, auto& y, auto&, auto&) { return at::logsumexp(x, 0) + y; }},
       {"norm", [](auto& x, auto& y, auto&, auto&) { return y / (1 + at::linalg_vector_norm(x)); }, false},
       {"max", [](auto& x, auto& y, auto&, auto&) { return y * std::get<0>(at::max(x, 0)); }, false},
       {"sort", [](auto& x, auto&, auto& v, auto&) { return std::get<0>(at::sort(x)) * v; }, false},
-      {"stack", [](auto& x, auto& y, auto&, auto& m) { return at::mm(at::stack({x, y, x}), m).sum({0}); }},
-      {"pad", [](auto& x, auto&, auto&, auto&) { return at::constant_pad_nd(x, {1, -1}, 1); }},
+      {"stack",
+       [](auto& x, auto& y, auto&, auto& m) {
+         return at::mm(at::stack({x, y, x}), m).sum({0});
+       }},
+      {"pad",
+       [](auto& x, auto&, auto&, auto&) {
+         return at::constant_pad_nd(x, {1, -1}, 1);
+       }},
       {"gelu", [](auto& x, auto&, auto&, auto&) { return at::gelu(x); }},
       {"writes",
        [](auto& x, auto& y, auto& v, auto&) {
@@ -109,10 +121,12 @@ struct Program {
 
 struct Transform {
   const char* name;
-  std::function<Function(Function f, const Tensor& vector)> apply, by_loop;
+  std::function<Function(Function f, const Tensor&vector)> apply, by_loop;
 };
 
-Tensor scalar(const Function& f, const Tensor& x) { return f(x).sum(); }
+Tensor scalar(const Function& f, const Tensor& x) {
+  return f(x).sum();
+}
 
 Tensor plain_gradient(const std::function<Tensor(const Tensor&)>& of, const Tensor& x) {
   const c10::AutoGradMode record(true);
@@ -129,7 +143,9 @@ Tensor plain_jacobian(const Function& f, const Tensor& x) {
   }
   return at::stack(rows);
 }
-Tensor samples(const Tensor& x, const Tensor& v) { return at::stack({x, x * v, x + v, v}); }
+Tensor samples(const Tensor& x, const Tensor& v) {
+  return at::stack({x, x * v, x + v, v});
+}
 
 // In a region of autocast, of which a function of Float numbers gives such again.
 Function in_bfloat16(const Function& f) {
@@ -152,8 +168,7 @@ Function in_bfloat16(const Function& f) {
 
 const std::vector<Transform>& transforms() {
   static const std::vector<Transform> all = {
-      {"grad",
-       [](Function f, const Tensor&) { return Function(grad([f](const Tensor& t) { return scalar(f, t); })); },
+      {"grad", [](Function f, const Tensor&) { return Function(grad([f](const Tensor& t) { return scalar(f, t); })); },
        [](Function f, const Tensor&) {
          return [f](const Tensor& x) { return plain_gradient([&](const Tensor& t) { return scalar(f, t); }, x); };
        }},
@@ -163,7 +178,7 @@ const std::vector<Transform>& transforms() {
          return [f, v](const Tensor& x) { return jvp(f, std::tuple(x), std::tuple(x.cos() * v)).second; };
        },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), x.cos() * v); };
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), x.cos() * v); };
        }},
       {"vjp",
        [](Function f, const Tensor& v) {
@@ -173,33 +188,25 @@ const std::vector<Transform>& transforms() {
          };
        },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(at::t(plain_jacobian(f, x)), v * x) + f(x); };
+         return [f, v](const Tensor& x) { return at::matmul(at::t(plain_jacobian(f, x)), v * x) + f(x); };
        }},
       {"linearize",
+       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return linearize(f, x).second(v + x); }; },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return linearize(f, x).second(v + x); };
-       },
-       [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), v + x); };
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), v + x); };
        }},
       {"jacrev",
+       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::matmul(jacrev(f)(x), v); }; },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(jacrev(f)(x), v); };
-       },
-       [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), v); };
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), v); };
        }},
       {"jacfwd",
+       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return at::matmul(jacfwd(f)(x), v); }; },
        [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(jacfwd(f)(x), v); };
-       },
-       [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return at::mv(plain_jacobian(f, x), v); };
+         return [f, v](const Tensor& x) { return at::matmul(plain_jacobian(f, x), v); };
        }},
       {"vmap",
-       [](Function f, const Tensor& v) {
-         return [f, v](const Tensor& x) { return vmap(f)(samples(x, v)).mean({0}); };
-       },
+       [](Function f, const Tensor& v) { return [f, v](const Tensor& x) { return vmap(f)(samples(x, v)).mean({0}); }; },
        [](Function f, const Tensor& v) {
          return [f, v](const Tensor& x) {
            std::vector<Tensor> all;
@@ -207,7 +214,8 @@ const std::vector<Transform>& transforms() {
            return at::stack(all).mean({0});
          };
        }},
-      // The function's argument is the same for all samples; what they differ in comes afterwards, along another dimension.
+      // The function's argument is the same for all samples; what they differ in comes afterwards, along another
+      // dimension.
       {"shared",
        [](Function f, const Tensor& v) {
          return [f, v](const Tensor& x) {
@@ -262,11 +270,10 @@ const std::vector<Transform>& transforms_of_regions() {
 const std::vector<Transform>& transforms_of_checkpoints() {
   static const std::vector<Transform> all = [] {
     std::vector<Transform> made = transforms();
-    made.push_back({"checkpoint",
-                    [](Function f, const Tensor&) {
-                      return [f](const Tensor& x) { return utils::checkpoint::checkpoint(f, x); };
-                    },
-                    [](Function f, const Tensor&) { return f; }});
+    made.push_back(
+        {"checkpoint",
+         [](Function f, const Tensor&) { return [f](const Tensor& x) { return utils::checkpoint::checkpoint(f, x); }; },
+         [](Function f, const Tensor&) { return f; }});
     made.push_back(made.back());
     made.push_back(made.back());
     return made;
@@ -314,7 +321,8 @@ void compare(const Kind& kind, int count) {
     try {
       const Tensor want = by_loop(x).to(at::kDouble), got = f(x);
       const double scale = 1 + want.abs().max().item<double>();
-      EXPECT_LT((got.to(at::kDouble) - want).abs().max().item<double>(), kind.tolerance * scale) << seed << ": " << text;
+      EXPECT_LT((got.to(at::kDouble) - want).abs().max().item<double>(), kind.tolerance * scale)
+          << seed << ": " << text;
       EXPECT_FALSE(got.requires_grad()) << seed << ": " << text;
     } catch (const std::exception& error) {
       ADD_FAILURE() << seed << ": " << text << ": " << error.what();
@@ -322,9 +330,15 @@ void compare(const Kind& kind, int count) {
   }
 }
 
-TEST(Nesting, AgreesWithLoops) { compare({transforms(), at::kDouble, 1e-9}, 150); }
-TEST(Nesting, AgreesWithLoopsInAutocast) { compare({transforms_of_regions(), at::kFloat, 0.05}, 75); }
-TEST(Nesting, AgreesWithLoopsUnderCheckpoints) { compare({transforms_of_checkpoints(), at::kDouble, 1e-9}, 75); }
+TEST(Nesting, AgreesWithLoops) {
+  compare({transforms(), at::kDouble, 1e-9}, 150);
+}
+TEST(Nesting, AgreesWithLoopsInAutocast) {
+  compare({transforms_of_regions(), at::kFloat, 0.05}, 75);
+}
+TEST(Nesting, AgreesWithLoopsUnderCheckpoints) {
+  compare({transforms_of_checkpoints(), at::kDouble, 1e-9}, 75);
+}
 
 }  // namespace
 }  // namespace torch::func

@@ -27,8 +27,8 @@ bool differentiable(const at::Tensor& t) {
 }
 
 // `gradient` of the outputs that require one by the inputs; undefined where there is none.
-TensorList gradients(const TensorList& outputs, const TensorList& inputs, const TensorList& cotangents, bool retain_graph,
-                     bool create_graph) {
+TensorList gradients(const TensorList& outputs, const TensorList& inputs, const TensorList& cotangents,
+                     bool retain_graph, bool create_graph) {
   TensorList recorded, given, wanted;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].requires_grad()) continue;
@@ -56,8 +56,9 @@ at::Tensor Pullback::physical_cotangent(const at::Tensor& cotangent, size_t i) c
     TORCH_CHECK(numel == 1 && !output.is_complex(), "grad can be implicitly created only for real scalar outputs");
     return at::ones(output.sizes(), output.options());
   }
-  TORCH_CHECK(cotangent.sizes() == at::IntArrayRef(sizes_[i]), "Mismatch in shape: grad_output[", i, "] has a shape of ",
-              cotangent.sizes(), " and output[", i, "] has a shape of ", at::IntArrayRef(sizes_[i]), ".");
+  TORCH_CHECK(cotangent.sizes() == at::IntArrayRef(sizes_[i]), "Mismatch in shape: grad_output[", i,
+              "] has a shape of ", cotangent.sizes(), " and output[", i, "] has a shape of ",
+              at::IntArrayRef(sizes_[i]), ".");
   return levels_.physical(cotangent);
 }
 
@@ -69,7 +70,8 @@ TensorList Pullback::finished(TensorList grads) const {
   return grads;
 }
 
-TensorList Pullback::operator()(const TensorList& cotangents, bool retain_graph, std::optional<bool> create_graph) const {
+TensorList Pullback::operator()(const TensorList& cotangents, bool retain_graph,
+                                std::optional<bool> create_graph) const {
   TORCH_CHECK(cotangents.size() == outputs_.size(), "vjp: the function returned ", outputs_.size(), " tensors and got ",
               cotangents.size(), " cotangents");
   TensorList physical;

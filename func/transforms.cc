@@ -28,8 +28,9 @@ std::vector<at::Tensor*> only_results(const Structure& structure, const char* tr
 
 void check_scalar(const at::Tensor& value) {
   TORCH_CHECK(value.defined(), "grad_and_value(f)(*args): f returned an undefined tensor");
-  TORCH_CHECK(value.dim() == 0, "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with ",
-              value.dim(), " dims. Maybe you wanted to use the vjp or jacrev APIs instead?");
+  TORCH_CHECK(value.dim() == 0,
+              "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with ", value.dim(),
+              " dims. Maybe you wanted to use the vjp or jacrev APIs instead?");
 }
 
 void check_same_count(size_t got, size_t want, const char* what) {
@@ -40,8 +41,8 @@ void check_tangents(const TensorList& primals, const TensorList& tangents) {
   check_same_count(tangents.size(), primals.size(), "jvp_fn: the tangents");
   for (size_t i = 0; i < primals.size(); ++i) {
     TORCH_CHECK(tangents[i].defined() && tangents[i].sizes() == primals[i].sizes(), "tangent:", i, " with shape ",
-                tangents[i].defined() ? tangents[i].sizes() : at::IntArrayRef(),
-                " doesn't match the shape ", primals[i].sizes(), " of the corresponding primal.");
+                tangents[i].defined() ? tangents[i].sizes() : at::IntArrayRef(), " doesn't match the shape ",
+                primals[i].sizes(), " of the corresponding primal.");
     TORCH_CHECK(tangents[i].scalar_type() == primals[i].scalar_type(), "tangent:", i, " with dtype ",
                 tangents[i].scalar_type(), " doesn't match the dtype ", primals[i].scalar_type(),
                 " of the corresponding primal.");

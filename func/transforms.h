@@ -8,14 +8,14 @@
 //   at::Tensor h = hessian(f)(w, x);                          // of w's sizes twice
 //
 // Arguments and results are structures of tensors (structure.h): where a gradient stands for an argument, it has the
-// argument's type. Transforms nest in any order and depth, vmap among them. Arguments are passed on as they are, but for the
-// tensors that derivatives are taken by: in their place the callable gets others of the same values, which must not be changed
-// in place.
+// argument's type. Transforms nest in any order and depth, vmap among them. Arguments are passed on as they are, but
+// for the tensors that derivatives are taken by: in their place the callable gets others of the same values, which must
+// not be changed in place.
 //
 // What comes back has no history of its own: it requires a gradient only where what it was computed from outside of the
 // transform does, an argument or a tensor that the callable holds, and gradients are recorded around the transform. A
-// NoGradGuard around a transform thus does not reach into it, and one in the callable makes what it covers a constant. In
-// inference mode transforms work as outside of it.
+// NoGradGuard around a transform thus does not reach into it, and one in the callable makes what it covers a constant.
+// In inference mode transforms work as outside of it.
 //
 // The callable is called once a call of the transform, in the calling thread.
 #pragma once
@@ -36,7 +36,8 @@
 
 namespace torch::func {
 
-/// Says that the callable returns a pair, of what is differentiated and of a structure that is returned beside the derivatives.
+/// Says that the callable returns a pair, of what is differentiated and of a structure that is returned beside the
+/// derivatives.
 ///
 ///   auto [g, predictions] = grad(loss_and_predictions, argnums<0>, has_aux)(w, x, y);
 struct HasAux {
@@ -93,7 +94,8 @@ struct Parts {
 template <typename Result>
 struct Parts<true, Result> {
   static auto& output(Result& result) {
-    static_assert(requires { std::tuple_size<Result>::value; }, "has_aux: the function returns a pair (output, aux)");
+    static_assert(
+        requires { std::tuple_size<Result>::value; }, "has_aux: the function returns a pair (output, aux)");
     static_assert(std::tuple_size_v<Result> == 2, "has_aux: the function returns a pair (output, aux)");
     return std::get<0>(result);
   }
@@ -128,11 +130,11 @@ auto grad_and_value(F& f, const A& positions, std::tuple<Args...> args) {
 
 }  // namespace detail
 
-/// The gradient of a function that returns a Tensor without dimensions, by the arguments at `argnums` (argnums.h; the first
-/// by default). `grad(f, argnums, has_aux)(args...)` is a pair of the gradient and the function's aux.
+/// The gradient of a function that returns a Tensor without dimensions, by the arguments at `argnums` (argnums.h; the
+/// first by default). `grad(f, argnums, has_aux)(args...)` is a pair of the gradient and the function's aux.
 ///
-/// Throws Error for a result with dimensions or a complex one and for integer tensors among the arguments differentiated by,
-/// ValueError where they hold what is no tensor.
+/// Throws Error for a result with dimensions or a complex one and for integer tensors among the arguments
+/// differentiated by, ValueError where they hold what is no tensor.
 ///
 ///   grad([](const at::Tensor& x) { return (x.sin() * y).sum(); })(x)       // cos(x) y
 template <typename F, typename A = Argnums<0>>
@@ -149,7 +151,8 @@ auto grad(F f, A argnums, HasAux) {
   };
 }
 
-/// The same and the function's value: a pair of the two. With has_aux a pair of the gradient and of the pair (value, aux).
+/// The same and the function's value: a pair of the two. With has_aux a pair of the gradient and of the pair (value,
+/// aux).
 template <typename F, typename A = Argnums<0>>
 auto grad_and_value(F f, A argnums = {}) {
   return [f = detail::Held<F>{std::move(f)}, argnums](const auto&... args) {
@@ -172,10 +175,10 @@ class VjpFunction {
   VjpFunction(detail::Pullback pullback, std::tuple<Primals...> primals)
       : pullback_(std::move(pullback)), primals_(std::move(primals)) {}
 
-  /// A tuple, for each primal the sum over the outputs of cotangent times Jacobian: zeros where they do not depend on it.
-  /// `cotangents` is a structure like the function's value, with tensors of the same sizes; an undefined one stands for 1
-  /// where there is one element. `create_graph`: the products can be differentiated (default: where gradients are recorded).
-  /// Throws Error for other sizes, and after a call with retain_graph = false.
+  /// A tuple, for each primal the sum over the outputs of cotangent times Jacobian: zeros where they do not depend on
+  /// it. `cotangents` is a structure like the function's value, with tensors of the same sizes; an undefined one stands
+  /// for 1 where there is one element. `create_graph`: the products can be differentiated (default: where gradients are
+  /// recorded). Throws Error for other sizes, and after a call with retain_graph = false.
   std::tuple<Primals...> operator()(Output cotangents, bool retain_graph = true,
                                     std::optional<bool> create_graph = std::nullopt) const {
     detail::TensorList list;
@@ -215,8 +218,8 @@ auto vjp(F& f, std::tuple<Primals...> primals) {
 /// The value of f(primals...), and a VjpFunction. The graph of the call is kept as long as that is. `vjp(f, has_aux,
 /// primals...)` is a tuple of value, VjpFunction and aux.
 ///
-/// Throws Error for integer tensors among the primals and for results other than tensors, ValueError where primals hold what
-/// is no tensor.
+/// Throws Error for integer tensors among the primals and for results other than tensors, ValueError where primals hold
+/// what is no tensor.
 ///
 ///   auto [y, vjp_fn] = vjp([](const at::Tensor& x) { return x.exp(); }, x);
 ///   auto [product] = vjp_fn(v);                                            // v exp(x)
@@ -253,27 +256,30 @@ auto jvp(F& f, std::tuple<Primals...> primals, std::tuple<Primals...> tangents, 
 
 }  // namespace detail
 
-/// The value of f(primals...) and the Jacobian times the tangents, of the sizes of the value, in one pass of forward mode. `tangents`
-/// is a tuple like `primals`. An output that does not depend on them has zeros, with `strict` it is an Error.
-/// `jvp(f, primals, tangents, has_aux)` is a tuple of value, product and aux.
+/// The value of f(primals...) and the Jacobian times the tangents, of the sizes of the value, in one pass of forward
+/// mode. `tangents` is a tuple like `primals`. An output that does not depend on them has zeros, with `strict` it is an
+/// Error. `jvp(f, primals, tangents, has_aux)` is a tuple of value, product and aux.
 ///
-/// Throws Error where a tangent has other sizes than its primal, ValueError for integer tensors, NotImplementedError where an
-/// operator has no forward derivative.
+/// Throws Error where a tangent has other sizes than its primal, ValueError for integer tensors, NotImplementedError
+/// where an operator has no forward derivative.
 ///
-///   auto [y, dy] = jvp([](const at::Tensor& x) { return x.sin(); }, std::tuple(x), std::tuple(v));     // dy = cos(x) v
+///   auto [y, dy] = jvp([](const at::Tensor& x) { return x.sin(); }, std::tuple(x), std::tuple(v));     // dy = cos(x)
+///   v
 template <typename F, typename... Primals>
 auto jvp(F f, const std::tuple<Primals...>& primals, const std::tuple<Primals...>& tangents, bool strict = false) {
   auto [output, tangent, aux] = detail::jvp<false>(f, primals, tangents, strict);
   return std::make_pair(std::move(output), std::move(tangent));
 }
 template <typename F, typename... Primals>
-auto jvp(F f, const std::tuple<Primals...>& primals, const std::tuple<Primals...>& tangents, HasAux, bool strict = false) {
+auto jvp(F f, const std::tuple<Primals...>& primals, const std::tuple<Primals...>& tangents, HasAux,
+         bool strict = false) {
   return detail::jvp<true>(f, primals, tangents, strict);
 }
 
 /// The value of f(primals...), and its linear approximation there: a function of tangents, one a primal, that gives the
-/// Jacobian times them, as jvp() does, without another call of f. It is taken from the graph by reverse mode, so that it does
-/// for operators without forward derivatives, and needs those that have second ones; the graph is kept as long as it is.
+/// Jacobian times them, as jvp() does, without another call of f. It is taken from the graph by reverse mode, so that
+/// it does for operators without forward derivatives, and needs those that have second ones; the graph is kept as long
+/// as it is.
 ///
 /// Throws Error as vjp() does; the function throws Error for tangents of other sizes or dtypes than the primals.
 ///
@@ -348,15 +354,17 @@ auto jacfwd(F& f, const A& positions, const JacfwdOptions& options, std::tuple<A
 
 }  // namespace detail
 
-/// The Jacobian of a function of tensors by reverse mode, one pass for each element of the results, batched by vmap: the choice where
-/// there are fewer results than arguments. In the structure of the results each tensor is replaced by the structure of
-/// the argument at `argnums` (a tuple of these for several), whose tensors are of the result's sizes followed by the
-/// argument's. With has_aux a pair of that and the function's aux.
+/// The Jacobian of a function of tensors by reverse mode, one pass for each element of the results, batched by vmap:
+/// the choice where there are fewer results than arguments. In the structure of the results each tensor is replaced by
+/// the structure of the argument at `argnums` (a tuple of these for several), whose tensors are of the result's sizes
+/// followed by the argument's. With has_aux a pair of that and the function's aux.
 ///
-/// Throws Error for complex results, integer arguments and results other than tensors, ValueError for a chunk_size below 1.
+/// Throws Error for complex results, integer arguments and results other than tensors, ValueError for a chunk_size
+/// below 1.
 ///
 ///   jacrev([](const at::Tensor& x) { return x.sin(); })(x)                 // diag(cos(x))
-///   auto j = jacrev(f, argnums<0, 1>)(x, y);                               // f returns a tensor: a tuple, df/dx and df/dy
+///   auto j = jacrev(f, argnums<0, 1>)(x, y);                               // f returns a tensor: a tuple, df/dx and
+///   df/dy
 template <typename F, typename A = Argnums<0>>
 auto jacrev(F f, A argnums = {}, JacrevOptions options = {}) {
   return [f = detail::Held<F>{std::move(f)}, argnums, options](const auto&... args) {
@@ -370,8 +378,8 @@ auto jacrev(F f, A argnums, HasAux, JacrevOptions options = {}) {
   };
 }
 
-/// The same by forward mode, one pass for each element of the arguments: the choice where there are fewer of these. Throws Error for
-/// complex arguments, ValueError for integer ones.
+/// The same by forward mode, one pass for each element of the arguments: the choice where there are fewer of these.
+/// Throws Error for complex arguments, ValueError for integer ones.
 template <typename F, typename A = Argnums<0>>
 auto jacfwd(F f, A argnums = {}, JacfwdOptions options = {}) {
   return [f = detail::Held<F>{std::move(f)}, argnums, options](const auto&... args) {
@@ -385,8 +393,8 @@ auto jacfwd(F f, A argnums, HasAux, JacfwdOptions options = {}) {
   };
 }
 
-/// The Hessian: jacfwd of jacrev. Of a function of x that returns one tensor, of the sizes of the result and of x twice; for
-/// several arguments a tuple of tuples.
+/// The Hessian: jacfwd of jacrev. Of a function of x that returns one tensor, of the sizes of the result and of x
+/// twice; for several arguments a tuple of tuples.
 ///
 ///   hessian([](const at::Tensor& x) { return x.pow(3).sum(); })(x)         // diag(6 x)
 template <typename F, typename A = Argnums<0>>

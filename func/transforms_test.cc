@@ -25,12 +25,22 @@ using autograd::test::numbers;
 using autograd::test::tensor_of;
 using Values = std::vector<double>;
 
-Tensor square_sum(const Tensor& x) { return (x * x).sum(); }
-Tensor cube(const Tensor& x) { return x * x * x; }
-Tensor cube_sum(const Tensor& x) { return cube(x).sum(); }
-Tensor product_sum(const Tensor& x, const Tensor& y) { return (x * x * y).sum(); }
+Tensor square_sum(const Tensor& x) {
+  return (x * x).sum();
+}
+Tensor cube(const Tensor& x) {
+  return x * x * x;
+}
+Tensor cube_sum(const Tensor& x) {
+  return cube(x).sum();
+}
+Tensor product_sum(const Tensor& x, const Tensor& y) {
+  return (x * x * y).sum();
+}
 
-bool close(const Tensor& a, const Tensor& b) { return at::allclose(a, b, 1e-9, 1e-9); }
+bool close(const Tensor& a, const Tensor& b) {
+  return at::allclose(a, b, 1e-9, 1e-9);
+}
 
 // --- grad ---
 
@@ -137,16 +147,20 @@ TEST(Grad, NestsAndUnusedArgumentsHaveZeros) {
 
 TEST(Grad, Refuses) {
   const Tensor x = tensor_of({1, 2});
-  EXPECT_EQ(message_of([&] { grad(cube)(x); }),
-            "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 1 dims. Maybe you wanted "
-            "to use the vjp or jacrev APIs instead?");
+  EXPECT_EQ(
+      message_of([&] { grad(cube)(x); }),
+      "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 1 dims. Maybe you wanted "
+      "to use the vjp or jacrev APIs instead?");
   EXPECT_EQ(message_of([&] { grad(square_sum, 2)(x); }), "Got argnum=2, but only 1 positional inputs");
   EXPECT_EQ(message_of([&] { grad(square_sum, std::vector<int64_t>{})(x); }), "argnums must be non-empty");
-  EXPECT_EQ(message_of([&] { grad(product_sum, std::vector<int64_t>{0, -2})(x, x); }),
+  EXPECT_EQ(message_of([&] {
+              grad(product_sum, std::vector<int64_t>{0, -2})(x, x);
+            }),
             "argnums elements must be unique, got -2 again");
   EXPECT_NE(message_of([&] { grad([](double d) { return at::full({}, d); })(1.0); }).find("must be Tensor, got double"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { grad(square_sum)(at::arange(3)); }).find("only Tensors of floating point dtype"), std::string::npos);
+  EXPECT_NE(message_of([&] { grad(square_sum)(at::arange(3)); }).find("only Tensors of floating point dtype"),
+            std::string::npos);
   EXPECT_NE(message_of([&] { grad([](const Tensor& t) { return Tensor(t).mul_(2).sum(); })(x); }).find("in-place"),
             std::string::npos);
   // What failed leaves nothing behind.
@@ -181,7 +195,9 @@ TEST(Vjp, ManyProductsFromOneCall) {
   EXPECT_EQ(numbers(aux), (Values{2, 3}));
   EXPECT_EQ(numbers(std::get<0>(function(x, /*retain_graph=*/false))), (Values{3, 24}));
   EXPECT_NE(message_of([&, f = function] { f(x); }).find("a second time"), std::string::npos);
-  EXPECT_EQ(message_of([&, f = vjp_fn] { f({{"product", x}, {"sum", x}}); }),
+  EXPECT_EQ(message_of([&, f = vjp_fn] {
+              f({{"product", x}, {"sum", x}});
+            }),
             "Mismatch in shape: grad_output[1] has a shape of [2] and output[1] has a shape of [].");
 }
 
@@ -198,7 +214,9 @@ TEST(Jvp, InOnePassAndNested) {
   };
   EXPECT_EQ(numbers(jvp(outer, std::tuple(x), std::tuple(v)).second), (Values{2, 40}));
   EXPECT_EQ(numbers(grad([&](const Tensor& a) { return outer(a).sum(); })(x)), (Values{2, 4}));
-  const auto reverse_inside = [](const Tensor& a) { return a * grad([&](const Tensor& b) { return (a * b).sum(); })(a); };
+  const auto reverse_inside = [](const Tensor& a) {
+    return a * grad([&](const Tensor& b) { return (a * b).sum(); })(a);
+  };
   EXPECT_EQ(numbers(jvp(reverse_inside, std::tuple(x), std::tuple(v)).second), (Values{2, 40}));
   const auto [value, tangent, aux] =
       jvp([](const Tensor& t) { return std::pair(cube(t), t * 2); }, std::tuple(x), std::tuple(v), has_aux);
@@ -225,7 +243,8 @@ TEST(Linearize, NeedsTheFunctionOnce) {
   EXPECT_EQ(numbers(s), Values{7});
   EXPECT_EQ(numbers(jvp_fn(v, y).first), numbers(d));
   EXPECT_EQ(calls, 1);
-  EXPECT_NE(message_of([&, g = jvp_fn] { g(v, tensor_of({1})); }).find("tangent:1 with shape [1] doesn't match"), std::string::npos);
+  EXPECT_NE(message_of([&, g = jvp_fn] { g(v, tensor_of({1})); }).find("tangent:1 with shape [1] doesn't match"),
+            std::string::npos);
   // Inside grad and vmap.
   const auto of_x = [&](const Tensor& t) { return linearize(cube, t).second(v).sum(); };
   EXPECT_EQ(numbers(grad(of_x)(x)), (Values{6, 120}));
@@ -236,7 +255,9 @@ TEST(Linearize, NeedsTheFunctionOnce) {
 // --- Jacobians ---
 
 TEST(Jacobian, StructureOfOutputsOfStructuresOfInputs) {
-  const auto f = [](const Tensor& a, const Tensor& b) { return std::tuple(a * b.sum(), std::vector<Tensor>{b.reshape({2, 1})}); };
+  const auto f = [](const Tensor& a, const Tensor& b) {
+    return std::tuple(a * b.sum(), std::vector<Tensor>{b.reshape({2, 1})});
+  };
   const Tensor x = tensor_of({1, 2, 3}), y = tensor_of({4, 5});
   const auto check = [&](const std::tuple<std::tuple<Tensor, Tensor>, std::vector<std::tuple<Tensor, Tensor>>>& j) {
     EXPECT_TRUE(close(std::get<0>(std::get<0>(j)), 9 * at::eye(3, at::kDouble)));
@@ -254,8 +275,9 @@ TEST(Jacobian, StructureOfOutputsOfStructuresOfInputs) {
   EXPECT_EQ(numbers(jacfwd(with_aux, argnums<0>, has_aux)(y).second), (Values{8, 10}));
   EXPECT_EQ(numbers(jacfwd(with_aux, argnums<0>, has_aux)(y).first), (Values{48, 0, 0, 75}));
   EXPECT_THROW(jacrev(cube, argnums<0>, {.chunk_size = 0})(x), c10::ValueError);
-  EXPECT_NE(message_of([&] { jacrev([](const Tensor& t) { return at::complex(t, t); })(x); }).find("received complex tensor"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([&] { jacrev([](const Tensor& t) { return at::complex(t, t); })(x); }).find("received complex tensor"),
+      std::string::npos);
   const Tensor w = leaf_of({1, 2});
   EXPECT_EQ(numbers(autograd::grad({jacrev(cube)(w).sum()}, {w})[0]), (Values{6, 12}));
   EXPECT_EQ(numbers(autograd::grad({jacfwd(cube)(w).sum()}, {w})[0]), (Values{6, 12}));
@@ -282,7 +304,8 @@ TEST(WithVmap, GradientsOfEachSample) {
   const Tensor w = at::randn({2, 3}, at::kDouble), xs = at::randn({4, 3}, at::kDouble);
   const Tensor each = vmap(grad(loss), {std::nullopt, 0})(w, xs);
   const Tensor h = vmap(hessian(loss, argnums<1>), {std::nullopt, 0})(w, xs);
-  const Tensor j = vmap([&](const Tensor& x) { return jacfwd([&](const Tensor& t) { return at::mv(w, t).tanh(); })(x); })(xs);
+  const Tensor j =
+      vmap([&](const Tensor& x) { return jacfwd([&](const Tensor& t) { return at::mv(w, t).tanh(); })(x); })(xs);
   for (int64_t i = 0; i < 4; ++i) {
     const Tensor x = xs.select(0, i);
     EXPECT_TRUE(close(each.select(0, i), grad(loss)(w, x)));
@@ -298,7 +321,9 @@ TEST(WithVmap, GradientsOfEachSample) {
   EXPECT_TRUE(close(autograd::grad({y.sum()}, {ws}, {}, true)[0], g.sum(1)));
   EXPECT_TRUE(g.requires_grad());
   // A sample's cotangents come back to its own graph.
-  const auto pulled = [&](const Tensor& x) { return std::get<0>(vjp([&](const Tensor& t) { return at::mv(w, t); }, x).second(at::ones({2}, at::kDouble))); };
+  const auto pulled = [&](const Tensor& x) {
+    return std::get<0>(vjp([&](const Tensor& t) { return at::mv(w, t); }, x).second(at::ones({2}, at::kDouble)));
+  };
   EXPECT_TRUE(close(vmap(pulled)(xs), w.sum(0).expand({4, 3})));
 }
 
@@ -306,8 +331,12 @@ TEST(WithVmap, GradientsOfEachSample) {
 TEST(AutogradFunctional, VectorizedByRowsAndByColumns) {
   namespace functional = autograd::functional;
   using autograd::variable_list;
-  const functional::ListFunction two_of_two = [](const variable_list& in) { return variable_list{in[0] * in[1], in[0].sum()}; };
-  const functional::ListFunction mixed = [](const variable_list& in) { return variable_list{product_sum(in[0], in[1])}; };
+  const functional::ListFunction two_of_two = [](const variable_list& in) {
+    return variable_list{in[0] * in[1], in[0].sum()};
+  };
+  const functional::ListFunction mixed = [](const variable_list& in) {
+    return variable_list{product_sum(in[0], in[1])};
+  };
   const variable_list in{tensor_of({1, 2}), tensor_of({3, 4})};
   const auto by_loop = functional::jacobian(two_of_two, in);
   const auto second_by_loop = functional::hessian(mixed, in);
@@ -324,7 +353,8 @@ TEST(AutogradFunctional, VectorizedByRowsAndByColumns) {
     EXPECT_FALSE(all[0][0].requires_grad());
   }
   const Tensor x = tensor_of({1, 2}).set_requires_grad(true);
-  EXPECT_EQ(numbers(autograd::grad({at::sum(functional::jacobian(cube, x, true, false, true))}, {x})[0]), (Values{6, 12}));
+  EXPECT_EQ(numbers(autograd::grad({at::sum(functional::jacobian(cube, x, true, false, true))}, {x})[0]),
+            (Values{6, 12}));
   EXPECT_EQ(numbers(functional::hessian(cube_sum, x, false, false, true, "forward-mode")), (Values{6, 0, 0, 12}));
   EXPECT_THROW(functional::jacobian(cube, x, false, true, true), c10::Error);
   EXPECT_THROW(functional::jacobian(cube, x, true, false, true, "forward-mode"), c10::NotImplementedError);
@@ -357,11 +387,11 @@ TEST(Page, Examples) {
   at::manual_seed(2);
   const Tensor w = at::randn({3}, at::kDouble), x = at::randn({4, 3}, at::kDouble), y = at::randn({4}, at::kDouble);
   auto loss = [](const Tensor& w, const Tensor& x, const Tensor& y) { return (at::mv(x, w) - y).pow(2).mean(); };
-  Tensor g = grad(loss)(w, x, y);                                        // of w's sizes
+  Tensor g = grad(loss)(w, x, y);  // of w's sizes
   auto [gw, gx] = grad(loss, argnums<0, 1>)(w, x, y);
-  Tensor h = hessian(loss)(w, x, y);                                     // of w's sizes twice
+  Tensor h = hessian(loss)(w, x, y);  // of w's sizes twice
   auto row_loss = [](const Tensor& w, const Tensor& row, const Tensor& y) { return (at::dot(w, row) - y).pow(2); };
-  Tensor each = vmap(grad(row_loss), {std::nullopt, 0, 0})(w, x, y);     // a gradient a row: per-sample gradients
+  Tensor each = vmap(grad(row_loss), {std::nullopt, 0, 0})(w, x, y);  // a gradient a row: per-sample gradients
   EXPECT_TRUE(close(g, at::mv(x.t(), at::mv(x, w) - y) * 0.5));
   EXPECT_TRUE(close(gw, g));
   EXPECT_TRUE(close(gx, at::outer(at::mv(x, w) - y, w) * 0.5));

@@ -20,7 +20,7 @@ struct ThreadLocalPart {
 };
 
 /// Adds a part before main. There is room for kMaxThreadLocalParts.
-inline constexpr size_t kMaxThreadLocalParts = 8;
+inline constexpr size_t kMaxThreadLocalParts = 12;
 bool register_thread_local_part(ThreadLocalPart part);
 
 }  // namespace impl

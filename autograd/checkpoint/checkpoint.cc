@@ -155,6 +155,8 @@ class Region : public std::enable_shared_from_this<Region> {
   std::optional<RngState> rng_;
   const AutocastState autocast_;
   bool early_stop_;
+  // Of the call: modes, autocast, levels of vmap and of forward mode.
+  const at::ThreadLocalState state_;
   // Saved under the hooks that hold outside, so that a region around this one keeps none of them.
   std::vector<SavedVariable> inputs_;
   bool completed_ = false;
@@ -288,6 +290,8 @@ void Region::run_again(Recomputation& recomputation, uint64_t pass) {
   variable_list inputs;
   for (const SavedVariable& input : inputs_) inputs.push_back(input.unpack());
   {
+    const at::ThreadLocalStateGuard as_in_forward(state_);
+    const autograd::AutoGradMode record_again(true);
     const RngScope rng(rng_);
     const AutocastScope autocast(autocast_);
     const Context context = contexts_.recompute ? contexts_.recompute() : nullptr;

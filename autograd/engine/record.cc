@@ -31,8 +31,8 @@ void attach(c10::TensorImpl& impl, NodePtr node, uint32_t output_nr) {
   if (impl.is_view()) impl.set_view_version(impl.version());
 }
 
-// Before `impl`, just modified in place, becomes a result of `node`: nodes that `node` leads to may keep it for a backward
-// pass that can only fail from now on, and it would keep them.
+// Before `impl`, just modified in place, becomes a result of `node`: nodes that `node` leads to may keep it for a
+// backward pass that can only fail from now on, and it would keep them.
 void break_cycles(c10::TensorImpl& impl, Node& node) {
   if (C10_LIKELY(!impl.kept_for_backward())) return;
   if (c10::raw::intrusive_ptr::use_count(&impl) == 1) {
@@ -56,7 +56,8 @@ void break_cycles(c10::TensorImpl& impl, Node& node) {
   }
 }
 
-// base' = base with its part `view` replaced by the view's new value: edge 0 leads to the old base, edge 1 to the value.
+// base' = base with its part `view` replaced by the view's new value: edge 0 leads to the old base, edge 1 to the
+// value.
 void apply_copy_slices(GenericNode& node, const at::Tensor* grad, at::Tensor* out) {
   const auto& geometry = node.extra<grad_ops::ViewGeometry>();
   if (node.needs(0)) out[0] = geometry.outside(grad[0]);
@@ -171,7 +172,8 @@ void rebase_history(const at::Tensor& self, const NodePtr& node, uint32_t output
 
 namespace {
 
-// The wrappers around a recorded call have come down to level 0 and exclude the key that tangents of further levels need.
+// The wrappers around a recorded call have come down to level 0 and exclude the key that tangents of further levels
+// need.
 class SeesTangents {
  public:
   SeesTangents() : state_(c10::thread_state()), before_(state_.explicitly_excluded) { set(before_ - c10::kForwardKey); }

@@ -1,4 +1,5 @@
-// torch.func and torch.autograd.functional: transforms of functions that are written here under their names, and what they refuse.
+// torch.func and torch.autograd.functional: transforms of functions that are written here under their names, and what
+// they refuse.
 #include "func/functional.h"
 #include "func/functionalize.h"
 #include "func/modules.h"
@@ -42,8 +43,7 @@ const std::map<std::string, Scalar1>& scalar_functions() {
          return (flat.slice(0, 1) * std::get<0>(flat.sort()).slice(0, 0, -1)).sum();
        }},
       {"sum(gelu(x) * sigmoid(x))", [](const Tensor& x) { return (at::gelu(x) * x.sigmoid()).sum(); }},
-      {"sum(max(x, -1).values) - mean(x)",
-       [](const Tensor& x) { return std::get<0>(x.max(-1)).sum() - x.mean(); }},
+      {"sum(max(x, -1).values) - mean(x)", [](const Tensor& x) { return std::get<0>(x.max(-1)).sum() - x.mean(); }},
   };
   return all;
 }
@@ -52,10 +52,16 @@ const std::map<std::string, Vector1>& vector_functions() {
   static const std::map<std::string, Vector1> all = {
       {"sin(x) * cos(flip(x, 0))", [](const Tensor& x) { return Tensors{x.sin() * x.flip(0).cos()}; }},
       {"outer(x, x ** 2)", [](const Tensor& x) { return Tensors{at::outer(x, x.pow(2))}; }},
-      {"(x ** 2, cat(x, exp(x)))", [](const Tensor& x) { return Tensors{x.pow(2), at::cat({x, x.exp()})}; }},
+      {"(x ** 2, cat(x, exp(x)))",
+       [](const Tensor& x) {
+         return Tensors{x.pow(2), at::cat({x, x.exp()})};
+       }},
       {"softmax(x, 0)", [](const Tensor& x) { return Tensors{at::softmax(x, 0)}; }},
       {"cumprod(x, 0) / (1 + x * x)", [](const Tensor& x) { return Tensors{x.cumprod(0) / (1 + x * x)}; }},
-      {"stack((x, x * sum(x)))", [](const Tensor& x) { return Tensors{at::stack({x, x * x.sum()})}; }},
+      {"stack((x, x * sum(x)))",
+       [](const Tensor& x) {
+         return Tensors{at::stack({x, x * x.sum()})};
+       }},
   };
   return all;
 }
@@ -93,7 +99,8 @@ Tensor with_writes(const Tensor& x) {
 Tensor mlp(const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2, const Tensor& x) {
   return at::tanh(x.matmul(w1.t()) + b1).matmul(w2.t()) + b2;
 }
-Tensor mlp_loss(const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2, const Tensor& x, const Tensor& y) {
+Tensor mlp_loss(const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2, const Tensor& x,
+                const Tensor& y) {
   return (mlp(w1, b1, w2, b2, x) - y).pow(2).mean();
 }
 
@@ -243,8 +250,9 @@ bool of_two(Case& c) {
   } else if (t == "jacfwd(f, argnums=(0, 1))") {
     c.expect(jacfwd(f, argnums<0, 1>)(x, y), kFirst);
   } else if (t == "grad(lambda x, y: (f(x, y), x * 2), has_aux=True)") {
-    c.expect(grad([&](const Tensor& a, const Tensor& b) { return std::pair(f(a, b), a * 2); }, argnums<0>, has_aux)(x, y),
-             kFirst);
+    c.expect(
+        grad([&](const Tensor& a, const Tensor& b) { return std::pair(f(a, b), a * 2); }, argnums<0>, has_aux)(x, y),
+        kFirst);
   } else if (t == "vmap(f, in_dims=(0, 2))") {
     c.expect(vmap(f, {0, 2})(x, y), 1);
   } else if (t == "vmap(f, in_dims=(0, None))") {
@@ -277,7 +285,8 @@ bool of_models(Case& c) {
     const auto gradient = [&](const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2) {
       return grad(mlp_loss, kParameters)(w1, b1, w2, b2, in[4], in[5]);
     };
-    c.expect(jvp(gradient, std::tuple(in[0], in[1], in[2], in[3]), std::tuple(in[6], in[7], in[8], in[9])).second, kSecond);
+    c.expect(jvp(gradient, std::tuple(in[0], in[1], in[2], in[3]), std::tuple(in[6], in[7], in[8], in[9])).second,
+             kSecond);
   } else if (t == "vmap(jacrev(mlp, argnums=4), in_dims=(None, None, None, None, 0))") {
     c.expect(vmap(jacrev(mlp, argnums<4>), {none, none, none, none, 0})(in[0], in[1], in[2], in[3], in[4]), kFirst);
   } else if (t.find("einsum(Naf, Mbf -> NMab)") != t.npos) {
