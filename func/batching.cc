@@ -208,7 +208,7 @@ void run_functional(const OperatorHandle& op, const Batching& batching, Stack& s
 
 // Autocast casts the arguments of a composed operator before its parts see them.
 bool has_autocast(const OperatorHandle& op, DispatchKeySet keys) {
-  for (const DispatchKey key : keys& c10::kAutocastKeys) {
+  for (const DispatchKey key : keys & c10::kAutocastKeys) {
     if (c10::detail::get_function(op.op(), key) != nullptr) return true;
   }
   return false;

@@ -101,7 +101,7 @@ void view(BatchedCall& call) {
   }
   // Parts of a number lie side by side, whatever lies between samples.
   if (op == "view_as_complex" && self.dim() > 1 && self.stride(-1) != 1)
-    return call.give(at::view_as_complex(at::contiguous(self)));
+    return call.give(at::view_as_complex(at::clone(self, at::MemoryFormat::Contiguous)));
   // A sample without dimensions has one in its own views, where an operator counts it as that.
   const bool scalar = rank == 0;
   for (size_t i = 1; i < call.size(); ++i) {
@@ -165,11 +165,8 @@ void along(BatchedCall& call) {
 
 // flip() without dimensions changes nothing.
 void flip(BatchedCall& call) {
-  std::vector<int64_t> dims = call[1].toIntVector();
-  if (dims.empty() || call.rank(0) == 0) return call.give(at::clone(call.tensor(0)));
-  for (int64_t& d : dims) d = BatchedCall::shifted(d, call.rank(0));
-  call.set(1, IValue(std::move(dims)));
-  call.run();
+  if (call[1].toIntVector().empty() || call.rank(0) == 0) return call.give(at::clone(call.tensor(0)));
+  along(call);
 }
 
 // --- reductions ---

@@ -3,6 +3,7 @@
 
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/copy/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/exception.h"
 #include "func/rules.h"
@@ -29,7 +30,7 @@ void scale_and_shift(BatchedCall& call, size_t weight, size_t bias, const View& 
   Tensor result = call.results[0].toTensor();
   if (call.is_tensor(weight)) result = at::mul(result, view(weight));
   if (call.is_tensor(bias)) result = at::add(result, view(bias));
-  call.results[0] = IValue(result);
+  call.results[0] = IValue(at::to(result, call.results[0].toTensor().scalar_type()));
 }
 
 // prelu(self, weight): one number, or one for each of the channels in the second dimension.

@@ -22,22 +22,26 @@ void promote(BatchedCall& call) {
   bool differ = false, samples_without = false;
   std::optional<at::ScalarType> first;
   const auto takes_part = [&](size_t i) {
-    if (!call.is_tensor(i)) return false;
     const std::string& name = call.schema().arguments()[i].name();
-    return name != "condition" && name != "mask" && !call.schema().arguments()[i].is_write();
+    return call.is_tensor(i) && name != "condition" && name != "mask";
   };
   for (size_t i = 0; i < call.size(); ++i) {
-    if (call[i].isScalar()) promotion.add(call[i].toScalar());
     if (!takes_part(i)) continue;
     const Tensor t = call.tensor(i);
     if (!first) first = t.scalar_type();
     differ = differ || *first != t.scalar_type();
     samples_without = samples_without || (call.batched(i) && call.rank(i) == 0);
+  }
+  if (!differ || !samples_without) return;
+  for (size_t i = 0; i < call.size(); ++i) {
+    if (call[i].isScalar()) promotion.add(call[i].toScalar());
+    if (!takes_part(i)) continue;
+    const Tensor t = call.tensor(i);
     promotion.add_tensor(t.scalar_type(), call.rank(i), t.unsafeGetTensorImpl()->is_wrapped_number());
   }
-  if (!differ || !samples_without || call.schema().is_mutable()) return;
   for (size_t i = 0; i < call.size(); ++i) {
-    if (takes_part(i) && call.tensor(i).scalar_type() != promotion.result()) {
+    const bool written = call.schema().arguments()[i].is_write();
+    if (takes_part(i) && !written && call.tensor(i).scalar_type() != promotion.result()) {
       call.set(i, IValue(at::_to_copy(call.tensor(i), at::TensorOptions().dtype(promotion.result()))));
     }
   }
@@ -131,7 +135,10 @@ void fresh(BatchedCall& call) {
 
 // masked_fill(self, mask, value) with a value of each sample.
 void masked_fill(BatchedCall& call) {
-  if (!call.batched(2)) return element_wise(call);
+  if (!call.batched(2)) {
+    pad_all(call);
+    return call.run();
+  }
   TORCH_CHECK(call.rank(2) == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               call.rank(2), " dimension(s).");
   pad_all(call);

@@ -80,12 +80,17 @@ void mv(BatchedCall& call) {
   call.give(matrix_vector(call, 0, 1));
 }
 
-// beta * self + alpha * the product; with beta 0, self is not looked at.
+// beta * self + alpha * the product, a tensor of `rank` dimensions a sample; with beta 0, self is not looked at.
+// Integers have integers for factors.
 void give_sum(BatchedCall& call, Tensor product, int64_t rank) {
-  const at::Scalar beta = call.named("beta").toScalar(), alpha = call.named("alpha").toScalar();
+  const auto factor = [&](const char* name) {
+    const at::Scalar s = call.named(name).toScalar();
+    return c10::isIntegralType(product.scalar_type(), true) ? at::Scalar(s.toLong()) : s;
+  };
+  const at::Scalar beta = factor("beta"), alpha = factor("alpha");
   const auto is = [](const at::Scalar& s, double number) { return !s.isComplex() && s.toDouble() == number; };
   if (!is(alpha, 1)) product = at::mul(product, alpha);
-  if (is(beta, 0)) return call.give(std::move(product));
+  if (is(beta, 0)) return call.give(call.every_sample(product, product.dim() > rank));
   Tensor self = call.padded(call.tensor(0), call.batched(0), rank);
   if (!is(beta, 1)) self = at::mul(self, beta);
   call.give(at::add(self, product));

@@ -40,6 +40,14 @@ struct Structure {
 
 namespace detail {
 
+// Lists of whatever kind; texts are none.
+template <typename T>
+concept IsRange = requires(T& value) {
+  typename T::value_type;
+  value.begin();
+  value.end();
+} && !requires(T& value) { value.c_str(); };
+
 template <typename T>
 Structure structure_of(T& value) {
   using Value = std::remove_cv_t<T>;
@@ -50,25 +58,13 @@ Structure structure_of(T& value) {
     result.tensor = &value;
   } else if constexpr (requires { value.for_each_tensor([](at::Tensor&) {}); }) {
     value.for_each_tensor([&](at::Tensor& t) { add(t); });
-  } else if constexpr (requires {
-                         value.has_value();
-                         *value;
-                       }) {
+  } else if constexpr (requires { value.has_value(), *value; }) {
     if (value.has_value()) add(*value);
   } else if constexpr (requires { typename Value::mapped_type; }) {
     for (auto& entry : value) add(entry.second);
-  } else if constexpr (requires {
-                         value.begin()->value();
-                         value.begin()->key();
-                       }) {
+  } else if constexpr (requires { value.begin()->value(), value.begin()->key(); }) {
     for (auto& entry : value) add(entry.value());
-  } else if constexpr (
-      requires {
-        typename Value::value_type;
-        value.begin();
-        value.end();
-      } &&
-      !requires { value.c_str(); }) {
+  } else if constexpr (IsRange<Value>) {
     if constexpr (std::is_lvalue_reference_v<decltype(*value.begin())>) {
       for (auto& element : value) add(element);
     }

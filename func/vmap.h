@@ -2,8 +2,7 @@
 //
 //   auto dots = torch::func::vmap([](const at::Tensor& x, const at::Tensor& y) { return at::dot(x, y); });
 //   dots(a, b);                                                     // [N, D], [N, D] -> [N]
-//   torch::func::vmap(f, {0, std::nullopt}, 1)(x, weights);         // x by its first dimension, weights for every
-//   sample
+//   torch::func::vmap(f, {0, std::nullopt}, 1)(x, weights);         // x by its dimension 0, weights for every sample
 //
 // Inside, tensors have the sizes of one sample; operators compute all samples at once (docs/operators.md says which do
 // so sample by sample). Gradients, tangents, autocast and further vmaps, inside and outside, work as without.
@@ -104,15 +103,14 @@ class Vmapped {
 /// The function that maps `f` over a dimension of its arguments: g(args...) is what the stack of f(sample of args...)
 /// over all samples would be, computed at once. Arguments and results are structures of tensors (func/structure.h).
 ///
-/// in_dims: the dimension to map over, of each tensor; negative ones count from the end. A number is for all arguments,
-/// a list has
-///   an entry for each of them, which may be a list where an argument is a structure; nullopt: all samples get the
-///   same.
-/// out_dims: where the dimension of the samples stands in the results, in the same form; nullopt: a result that is the
-/// same for
-///   all samples is given as it is.
-/// randomness: "error", random operators throw; "different", samples have numbers of their own; "same", they have the
-/// same. chunk_size: at most so many samples are computed at once, which bounds memory; nullopt: all.
+/// - in_dims: the dimension to map over, of each tensor; negative ones count from the end. A number is for all
+///   arguments; a list has an entry for each of them, which may be a list where an argument is a structure; nullopt:
+///   all samples get the same.
+/// - out_dims: where the dimension of the samples stands in the results, in the same form; nullopt: a result that is
+///   the same for all samples is given as it is.
+/// - randomness: "error", random operators throw; "different", samples have numbers of their own; "same", they have
+///   the same.
+/// - chunk_size: at most so many samples are computed at once, which bounds memory; nullopt: all.
 ///
 /// The result throws ValueError where a mapped argument has no such dimension, sizes of mapped dimensions differ,
 /// nothing is mapped over or `f` returns something other than tensors; inside, Error where the value of a tensor is

@@ -11,12 +11,38 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "aten/autocast/autocast_mode.h"
+#include "aten/core/library.h"
 #include "autograd/autograd.h"
+#include "autograd/function/custom_function.h"
 
 namespace torch::func {
 namespace {
 
 using at::Tensor;
+
+Tensor cube(const Tensor& x) {
+  return at::mul(at::mul(x, x), x);
+}
+Tensor first_and_last(const Tensor& x) {
+  const double* data = x.contiguous().data_ptr<double>();
+  return at::full({2}, data[0] + data[x.numel() - 1], x.options());
+}
+Tensor batched_only(const Tensor& x) {
+  return at::full_like(x, batched_of(x) != nullptr ? 1 : 0);
+}
+
+TORCH_LIBRARY(vmapped, m) {
+  m.def("cube(Tensor x) -> Tensor", &cube);
+  m.def("first_and_last(Tensor x) -> Tensor");
+  m.def("mine(Tensor x) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(vmapped, CPU, m) {
+  m.impl("first_and_last", &first_and_last);
+}
+TORCH_LIBRARY_IMPL(vmapped, FuncTorchBatched, m) {
+  m.impl("mine", &batched_only);
+}
 
 Tensor numbers(std::vector<int64_t> sizes) {
   int64_t n = 1;
@@ -195,6 +221,54 @@ TEST(Vmap, OutForms) {
                  return at::mul_out(out, a, a);
                })(x),
                c10::Error);
+}
+
+// Composed ones need nothing, those with kernels of devices are called sample by sample, and one may have a kernel for
+// batched tensors.
+TEST(Vmap, OperatorsOfAProgram) {
+  const auto call = [](const char* name) {
+    return vmap([name](const Tensor& a) {
+      c10::Stack stack{a};
+      c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(stack);
+      return stack.at(0).toTensor();
+    });
+  };
+  const Tensor x = numbers({3, 4});
+  EXPECT_TRUE(at::allclose(call("vmapped::cube")(x), at::pow(x, 3)));
+  EXPECT_TRUE(at::allclose(call("vmapped::first_and_last")(x),
+                           at::expand(at::add(x.slice(1, 0, 1), x.slice(1, 3, 4)), {3, 2})));
+  EXPECT_TRUE(at::equal(call("vmapped::mine")(x), at::ones_like(x)));
+}
+
+struct Doubled : torch::autograd::Function<Doubled> {
+  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) { return at::mul(x, 2); }
+  static std::vector<Tensor> backward(torch::autograd::AutogradContext*, std::vector<Tensor> grads) {
+    return {at::mul(grads[0], 2)};
+  }
+};
+
+TEST(Vmap, FunctionsOfOnesOwn) {
+  const Tensor x = numbers({3, 4});
+  const auto f = vmap([](const Tensor& a) { return Doubled::apply(a); });
+  EXPECT_THROW(f(x), c10::NotImplementedError);
+  const c10::NoGradGuard no_grad;
+  EXPECT_TRUE(at::equal(f(x), at::mul(x, 2)));
+}
+
+TEST(Vmap, NoSamples) {
+  const Tensor none = at::zeros({0, 4}, at::kDouble);
+  EXPECT_EQ(vmap([](const Tensor& a) { return at::outer(at::sin(a), a); })(none).sizes(), at::IntArrayRef({0, 4, 4}));
+  EXPECT_EQ(vmap([](const Tensor& a) { return at::sum(a); })(none).sizes(), at::IntArrayRef({0}));
+}
+
+TEST(Vmap, AutocastInside) {
+  const Tensor x = numbers({3, 4, 5}).to(at::kFloat), y = numbers({5, 2}).to(at::kFloat);
+  const auto f = vmap([](const Tensor& a, const Tensor& b) { return at::matmul(a, b); }, {0, std::nullopt});
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  const Tensor low = f(x, y), expected = at::matmul(x, y);
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  EXPECT_EQ(low.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(at::equal(low, expected));
 }
 
 TEST(Vmap, WarnsOnceOfLoops) {

@@ -106,6 +106,14 @@ void CustomNode::note_tangents() {
 }
 
 void CustomNode::start() {
+  // A node would see the tensors of one sample, whose history is that of all samples.
+  const auto is_batched = [](const at::Tensor& t) {
+    return t.defined() && t.key_set().has(c10::DispatchKey::FuncTorchBatched);
+  };
+  const bool batched = std::any_of(inputs_.begin(), inputs_.end(), is_batched);
+  TORCH_CHECK_NOT_IMPLEMENTED(!batched || !c10::GradMode::is_enabled(),
+                              "vmap over a torch::autograd::Function is not supported where gradients are recorded: call "
+                              "it outside of vmap, or with torch::NoGradGuard where no gradient is wanted");
   note_tangents();
   recorded_ = c10::GradMode::is_enabled() && requires_grad(at::TensorList(inputs_));
   if (!recorded_) return;

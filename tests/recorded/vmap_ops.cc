@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "aten/core/reduction.h"
 #include "aten/ops/activation/ops.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/linalg/ops.h"
+#include "aten/ops/loss/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
@@ -22,6 +24,7 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "func/vmap.h"
+#include "nn/functional/attention.h"
 #include "tests/recorded/families.h"
 #include "tests/recorded/python_interpreter.h"
 
@@ -151,6 +154,56 @@ Json call_getitem(PythonInterpreter& python, const PythonArguments& a) {
   return python.value(python.tensor(a.positional.at(0)).index(indices));
 }
 
+// torch.nn.functional.multi_head_attention_forward, whose options Python has as arguments.
+Json call_attention(PythonInterpreter& python, const PythonArguments& a) {
+  const auto tensor = [&](size_t place) { return python.tensor(a.positional.at(place)); };
+  const auto number = [&](size_t place) { return a.positional.at(place).get<int64_t>(); };
+  torch::nn::functional::MultiheadAttentionForwardFuncOptions options(
+      number(3), number(4), tensor(5), tensor(6), tensor(7), tensor(8), a.positional.at(9).get<bool>(),
+      conformance::number(a.positional.at(10)), tensor(11), tensor(12));
+  options.training(a.named.at("training").get<bool>()).attn_mask(python.tensor(a.named.at("attn_mask")));
+  const auto [result, weights] =
+      torch::nn::functional::multi_head_attention_forward(tensor(0), tensor(1), tensor(2), options);
+  return Json::array({python.value(result), python.value(weights)});
+}
+
+// Functions that are written in Python only, by their documents; false where `name` is none of these.
+bool call_formula(PythonInterpreter& python, const std::string& name, const PythonArguments& a, Json& result) {
+  const auto tensor = [&](size_t place) { return python.tensor(a.positional.at(place)); };
+  if (name == "nn.functional.softsign") {
+    result = python.value(at::div(tensor(0), at::add(at::abs(tensor(0)), 1)));
+  } else if (name == "nn.functional.tanhshrink") {
+    result = python.value(at::sub(tensor(0), at::tanh(tensor(0))));
+  } else if (name == "nn.functional.multilabel_soft_margin_loss" && a.named.empty()) {
+    const Tensor x = tensor(0), y = tensor(1);
+    const Tensor gain = at::add(at::mul(y, at::log_sigmoid(x)), at::mul(at::rsub(y, 1), at::log_sigmoid(at::neg(x))));
+    result = python.value(at::neg(at::mean(at::mean(gain, {-1}))));
+  } else if (name == "nn.functional.linear_cross_entropy") {
+    const Tensor x = tensor(0), weight = tensor(1);
+    const Tensor logits = at::linear(x, at::reshape(weight, {-1, weight.size(-1)}));
+    std::vector<int64_t> sizes = x.sizes().vec();
+    sizes.pop_back();
+    sizes.insert(sizes.end(), weight.sizes().begin(), weight.sizes().end() - 1);
+    const std::string reduction = a.named.at("reduction");
+    result = python.value(at::cross_entropy_loss(at::reshape(logits, sizes), tensor(2), std::nullopt,
+                                                 reduction == "none"   ? at::Reduction::None
+                                                 : reduction == "mean" ? at::Reduction::Mean
+                                                                       : at::Reduction::Sum));
+  } else if (name == "unravel_index") {
+    Tensor rest = tensor(0);
+    const std::vector<int64_t> shape = integers(a.positional.at(1));
+    std::vector<Json> places(shape.size());
+    for (size_t d = shape.size(); d-- > 0;) {
+      places[d] = python.value(at::remainder(rest, shape[d]));
+      rest = at::div(rest, shape[d], "floor");
+    }
+    result = Json(places);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Calls that are no operator of their own, by the names that PyTorch's tables of samples have. A part behind the name
 // is one of several sets of samples.
 Json call_sample(PythonInterpreter& python, const std::string& name, PythonArguments a) {
@@ -194,8 +247,8 @@ Json call_sample(PythonInterpreter& python, const std::string& name, PythonArgum
     a.named["indices"] = results.at(1);
     return call_operator(python, name, a);
   }
-  if (name == "nn.functional.softsign") return python.value(at::div(first(), at::add(at::abs(first()), 1)));
-  if (name == "nn.functional.tanhshrink") return python.value(at::sub(first(), at::tanh(first())));
+  if (Json result; call_formula(python, name, a, result)) return result;
+  if (name == "nn.functional.multi_head_attention_forward") return call_attention(python, a);
   if (name == "nn.functional.soft_margin_loss" || name == "nn.functional.hinge_embedding_loss") {
     if (const auto found = a.named.find("reduction"); found != a.named.end()) {
       found->second = found->second == "none" ? 0 : found->second == "mean" ? 1 : 2;
