@@ -52,14 +52,15 @@ class Constraint {
 
 namespace constraints {
 
-// The types of the constraints that other code asks for; what they hold are their arguments. The functions below make them.
+// The types of the constraints that other code asks for; what they hold are their arguments. The functions below make
+// them.
 
-#define TORCH_DECLARE_BOUND(Name)                                              \
-  struct Name final : ConstraintImpl {                                         \
-    explicit Name(TensorOrNumber bound) : bound(std::move(bound)) {}           \
-    Tensor check(const Tensor& value) const override;                          \
-    std::string repr() const override;                                         \
-    const TensorOrNumber bound;                                                \
+#define TORCH_DECLARE_BOUND(Name)                                    \
+  struct Name final : ConstraintImpl {                               \
+    explicit Name(TensorOrNumber bound) : bound(std::move(bound)) {} \
+    Tensor check(const Tensor& value) const override;                \
+    std::string repr() const override;                               \
+    const TensorOrNumber bound;                                      \
   };
 TORCH_DECLARE_BOUND(GreaterThan)
 TORCH_DECLARE_BOUND(GreaterThanEq)
@@ -179,7 +180,8 @@ Constraint multinomial(const TensorOrNumber& upper_bound);
 Constraint lower_triangular();
 Constraint lower_cholesky();
 Constraint corr_cholesky();
-/// Matrices with as many rows as columns; those equal to their transpose, to 1e-6; without and without zero eigenvalues.
+/// Matrices with as many rows as columns; those equal to their transpose, to 1e-6; without and without zero
+/// eigenvalues.
 Constraint square();
 Constraint symmetric();
 Constraint positive_semidefinite();

@@ -31,7 +31,8 @@ struct Kind {
 struct ParameterInfo {
   const char* name;
   Constraint constraint;
-  /// Undefined where it follows from another parameter and nobody has asked for it yet. Such a parameter is not checked.
+  /// Undefined where it follows from another parameter and nobody has asked for it yet. Such a parameter is not
+  /// checked.
   Tensor value;
   /// Whether the text of the distribution shows it.
   bool is_shown = true;
@@ -77,8 +78,8 @@ class DistributionImpl : public std::enable_shared_from_this<DistributionImpl> {
   bool validates_args() const { return validate_args_; }
   /// Throws ValueError for a parameter outside its constraint. Nothing where arguments are not validated.
   void check_parameters() const;
-  /// Throws ValueError for a value whose sizes do not fit or that is outside the support. Nothing where arguments are not
-  /// validated.
+  /// Throws ValueError for a value whose sizes do not fit or that is outside the support. Nothing where arguments are
+  /// not validated.
   void check_value(const Tensor& value) const;
   /// The same distribution with parameters of this batch shape; `Distribution::expand`.
   Distribution expand(IntArrayRef batch_shape) const;
@@ -96,8 +97,9 @@ class DistributionImpl : public std::enable_shared_from_this<DistributionImpl> {
   bool validate_args_ = true;
 };
 
-/// One of the family p(x; t) = exp(<t, T(x)> - F(t) + k(x)), of which natural parameters t and log-normalizer F are known.
-/// The divergence of two of a class follows from F and its gradient (Nielsen and Nock 2010): kl_divergence needs no rule.
+/// One of the family p(x; t) = exp(<t, T(x)> - F(t) + k(x)), of which natural parameters t and log-normalizer F are
+/// known. The divergence of two of a class follows from F and its gradient (Nielsen and Nock 2010): kl_divergence needs
+/// no rule.
 class ExponentialFamilyImpl : public DistributionImpl {
  public:
   using DistributionImpl::DistributionImpl;
@@ -107,7 +109,8 @@ class ExponentialFamilyImpl : public DistributionImpl {
   virtual Tensor log_normalizer(const std::vector<Tensor>& natural_params) const;
   /// The mean of k(x).
   virtual double mean_carrier_measure() const;
-  /// F(t) - <t, grad F(t)> - E[k(x)]: the entropy of a class that knows no simpler formula, for its entropy() to return.
+  /// F(t) - <t, grad F(t)> - E[k(x)]: the entropy of a class that knows no simpler formula, for its entropy() to
+  /// return.
   Tensor entropy_by_normalizer() const;
 };
 
@@ -120,8 +123,8 @@ class ExponentialFamilyImpl : public DistributionImpl {
 ///     normal->scale;                                   // the members of a distribution are its parameters
 ///
 /// Arguments are validated when a distribution is made and in log_prob and cdf, by ValueErrors that name parameter and
-/// constraint; the last argument of every constructor, or set_default_validate_args, switches that off. Semantics and random
-/// numbers are those of PyTorch's torch.distributions.
+/// constraint; the last argument of every constructor, or set_default_validate_args, switches that off. Semantics and
+/// random numbers are those of PyTorch's torch.distributions.
 class Distribution {
  public:
   Distribution() = default;
@@ -145,7 +148,8 @@ class Distribution {
 
   /// A sample of sizes sample_shape + batch_shape + event_shape, without gradient.
   Tensor sample(IntArrayRef sample_shape = {}) const { return impl_->sample(sample_shape); }
-  /// The same with gradients in the parameters: by a transformation of fixed noise, or implicitly (Figurnov et al. 2018).
+  /// The same with gradients in the parameters: by a transformation of fixed noise, or implicitly (Figurnov et al.
+  /// 2018).
   Tensor rsample(IntArrayRef sample_shape = {}) const { return impl_->rsample(sample_shape); }
   Tensor sample_n(int64_t n) const { return impl_->sample({n}); }
 
@@ -154,7 +158,8 @@ class Distribution {
   /// P(X <= value), and its inverse.
   Tensor cdf(const Tensor& value) const { return impl_->cdf(value); }
   Tensor icdf(const Tensor& value) const { return impl_->icdf(value); }
-  /// All values along a first dimension, [values] + batch_shape + event_shape; with `expand` false 1 in place of batch_shape.
+  /// All values along a first dimension, [values] + batch_shape + event_shape; with `expand` false 1 in place of
+  /// batch_shape.
   Tensor enumerate_support(bool expand = true) const { return impl_->enumerate_support(expand); }
   /// In nats; exp of that.
   Tensor entropy() const { return impl_->entropy(); }

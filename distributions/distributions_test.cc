@@ -94,11 +94,14 @@ const std::vector<Maker>& continuous() {
       {"LogisticNormal", MAKE(LogisticNormal, v[0], v[1]), kLocScale},
       {"RelaxedBernoulli", MAKE(RelaxedBernoulli, at::sum(v[1]), {}, v[0]), kLocScale},
       {"RelaxedOneHotCategorical", MAKE(RelaxedOneHotCategorical, at::sum(v[1]), {}, v[0]), kLocScale},
-      {"MultivariateNormal", MAKE(MultivariateNormal, v[0], some_covariance(v[1])),
+      {"MultivariateNormal",
+       MAKE(MultivariateNormal, v[0], some_covariance(v[1])),
        {doubles({0.2, -1, 0.4}), some_matrix()}},
-      {"MultivariateNormal of a precision", MAKE(MultivariateNormal, v[0], {}, some_covariance(v[1])),
+      {"MultivariateNormal of a precision",
+       MAKE(MultivariateNormal, v[0], {}, some_covariance(v[1])),
        {doubles({0.2, -1, 0.4}), some_matrix()}},
-      {"LowRankMultivariateNormal", MAKE(LowRankMultivariateNormal, v[0], v[1], at::exp(v[0])),
+      {"LowRankMultivariateNormal",
+       MAKE(LowRankMultivariateNormal, v[0], v[1], at::exp(v[0])),
        {doubles({0.2, -1, 0.4}), at::narrow(some_matrix(), -1, 0, 2)}},
       {"Independent", MAKE(Independent, Normal(v[0], v[1]), 1), kLocScale},
       {"MixtureSameFamily", MAKE(MixtureSameFamily, Categorical({}, v[0]), Normal(v[0], v[1])), kLocScale},
@@ -146,9 +149,7 @@ TEST(Distributions, LogProbHasItsDerivatives) {
                         name != "LogisticNormal" && name != "RelaxedOneHotCategorical";
       if (free) inputs.push_back(value.requires_grad_());
       const auto result = autograd::gradcheck(
-          [&](const variable_list& v) -> variable_list {
-            return {maker.make(v).log_prob(free ? v.back() : value)};
-          },
+          [&](const variable_list& v) -> variable_list { return {maker.make(v).log_prob(free ? v.back() : value)}; },
           inputs);
       EXPECT_TRUE(result) << name << ": " << result.message;
     }
@@ -481,9 +482,9 @@ TEST(Kl, InfiniteWhereValuesAreMissing) {
   EXPECT_EQ(kl_divergence(Normal(at::zeros({1}), 1.0), Pareto(at::ones({3}), 1.0)).sizes(), at::IntArrayRef({3}));
   EXPECT_EQ(kl_divergence(Bernoulli(0.0), Bernoulli(0.0)).item<float>(), 0);
   EXPECT_THROW(kl_divergence(Normal(0.0, 1.0), Cauchy(0.0, 1.0)), c10::NotImplementedError);
-  EXPECT_THROW(kl_divergence(MultivariateNormal(at::zeros({2}), at::eye(2)),
-                             MultivariateNormal(at::zeros({3}), at::eye(3))),
-               c10::ValueError);
+  EXPECT_THROW(
+      kl_divergence(MultivariateNormal(at::zeros({2}), at::eye(2)), MultivariateNormal(at::zeros({3}), at::eye(3))),
+      c10::ValueError);
 }
 
 // A distribution of a program's own: an exponential one by its natural parameter.
@@ -501,7 +502,9 @@ struct DecayImpl final : ExponentialFamilyImpl {
 };
 struct Decay : Holder<DecayImpl> {
   Decay() = default;
-  explicit Decay(const Tensor& rate, ValidateArgs validate_args = {}) { hold(detail::make<DecayImpl>(validate_args, rate)); }
+  explicit Decay(const Tensor& rate, ValidateArgs validate_args = {}) {
+    hold(detail::make<DecayImpl>(validate_args, rate));
+  }
 };
 
 TEST(Kl, ClassesOfTheUsersOwn) {
@@ -513,9 +516,8 @@ TEST(Kl, ClassesOfTheUsersOwn) {
   expect_near(Decay(a).entropy(), known.entropy(), 1e-12);
   EXPECT_THROW(Decay(-b), c10::ValueError);
   EXPECT_THROW(kl_divergence(Decay(a), known), c10::NotImplementedError);
-  register_kl<Decay, Exponential>([](const Decay& p, const Exponential& q) {
-    return kl_divergence(Exponential(p->rate), q);
-  });
+  register_kl<Decay, Exponential>(
+      [](const Decay& p, const Exponential& q) { return kl_divergence(Exponential(p->rate), q); });
   expect_near(kl_divergence(Decay(a), other), wanted, 1e-12);
 }
 
@@ -538,9 +540,10 @@ TEST(Transforms, DeterminantsAreThoseOfTheJacobian) {
     Transform transform;
     bool drops_last;  // of y, which follows from the others
   };
-  for (const Case& one : {Case{StickBreakingTransform(), true}, Case{IndependentTransform(TanhTransform(), 1), false},
-                          Case{AffineTransform(1.0, doubles({2, -3, 0.5}), 1), false},
-                          Case{ComposeTransform({IndependentTransform(SoftplusTransform(), 1), StickBreakingTransform()}), true}}) {
+  for (const Case& one :
+       {Case{StickBreakingTransform(), true}, Case{IndependentTransform(TanhTransform(), 1), false},
+        Case{AffineTransform(1.0, doubles({2, -3, 0.5}), 1), false},
+        Case{ComposeTransform({IndependentTransform(SoftplusTransform(), 1), StickBreakingTransform()}), true}}) {
     const auto free_part = [&](const Tensor& v) {
       const Tensor y = one.transform(v);
       return one.drops_last ? at::narrow(y, -1, 0, y.size(-1) - 1) : y;
@@ -600,13 +603,34 @@ struct Above final : ConstraintImpl {
 TEST(ConstraintRegistry, TakesConstraintsOfTheUsersOwn) {
   const Constraint above(std::make_shared<Above>());
   EXPECT_THROW(biject_to(above), c10::NotImplementedError);
-  biject_to.register_constraint<Above>(
-      [](const Above&) { return ComposeTransform({ExpTransform(), AffineTransform(10, 1)}); });
+  biject_to.register_constraint<Above>([](const Above&) {
+    return ComposeTransform({ExpTransform(), AffineTransform(10, 1)});
+  });
   EXPECT_TRUE(at::all(above.check(biject_to(above)(doubles({-3, 0, 2})))).item<bool>());
   EXPECT_THROW(transform_to(above), c10::NotImplementedError);
   // Bounds that are tensors.
   const Uniform uniform(doubles({1, 2}), doubles({4, 3}));
   expect_near(transform_to(uniform.support())(doubles({0, 0})), doubles({2.5, 2.5}), 1e-9);
+}
+
+// The examples of docs/distributions.md.
+TEST(Page, Examples) {
+  Normal normal(torch::zeros({3}), 1.0);
+  torch::Tensor x = normal.sample({100});
+  torch::Tensor y = normal.rsample();
+  torch::Tensor density = normal.log_prob(y);
+  torch::Tensor width = normal->scale;
+  EXPECT_EQ(x.sizes(), at::IntArrayRef({100, 3}));
+  EXPECT_EQ(density.sizes(), width.sizes());
+
+  EXPECT_THROW(Normal(0.0, -1.0), c10::ValueError);
+  Normal quiet(0.0, -1.0, /*validate_args=*/false);
+
+  TransformedDistribution logistic(Uniform(0.0, 1.0), {SigmoidTransform().inv(), AffineTransform(2.0, 0.5)});
+  torch::Tensor scale = transform_to(constraints::positive())(torch::randn({3}));
+  torch::Tensor nats = kl_divergence(Normal(0.0, 1.0), Normal(1.0, scale));
+  EXPECT_EQ(nats.sizes(), scale.sizes());
+  EXPECT_NEAR(logistic.cdf(at::scalar_tensor(2.0)).item<float>(), 0.5, 1e-6);
 }
 
 // What is computed when it is asked for is computed once, whoever asks.

@@ -22,7 +22,8 @@ class TransformImpl : public std::enable_shared_from_this<TransformImpl> {
   virtual Constraint domain() const = 0;
   virtual Constraint codomain() const = 0;
   virtual bool is_bijective() const { return false; }
-  /// 1 or -1 for a monotone map of numbers, by a tensor where elements differ. Throws NotImplementedError for other maps.
+  /// 1 or -1 for a monotone map of numbers, by a tensor where elements differ. Throws NotImplementedError for other
+  /// maps.
   virtual TensorOrNumber sign() const;
   virtual Tensor forward(const Tensor& x) const = 0;
   virtual Tensor inverse(const Tensor& y) const;
@@ -57,9 +58,9 @@ class TransformImpl : public std::enable_shared_from_this<TransformImpl> {
 ///     exp.inv()(y);                                            // y.log()
 ///     exp.log_abs_det_jacobian(x, y);                          // log |dy/dx|: x
 ///
-/// domain() and codomain() say where x and y lie; their event_dim() is how many of the last dimensions belong together: those
-/// log_abs_det_jacobian has summed over. With cache_size 1 the last pair is kept, so that the inverse of the y just computed is
-/// x itself. A transform without inverse, sign or determinant throws NotImplementedError.
+/// domain() and codomain() say where x and y lie; their event_dim() is how many of the last dimensions belong together:
+/// those log_abs_det_jacobian has summed over. With cache_size 1 the last pair is kept, so that the inverse of the y
+/// just computed is x itself. A transform without inverse, sign or determinant throws NotImplementedError.
 class Transform {
  public:
   Transform() = default;
@@ -93,7 +94,8 @@ struct AbsTransform : Transform {
 };
 /// y = loc + scale * x. `event_dim`: 0, 1 for vectors, 2 for matrices.
 struct AffineTransform : Transform {
-  AffineTransform(const TensorOrNumber& loc, const TensorOrNumber& scale, int64_t event_dim = 0, int64_t cache_size = 0);
+  AffineTransform(const TensorOrNumber& loc, const TensorOrNumber& scale, int64_t event_dim = 0,
+                  int64_t cache_size = 0);
 };
 /// Parts of dimension `dim`, lengths[i] elements each (empty: one each), mapped by transforms of their own.
 struct CatTransform : Transform {
@@ -103,8 +105,8 @@ struct CatTransform : Transform {
 struct ComposeTransform : Transform {
   explicit ComposeTransform(std::vector<Transform> parts, int64_t cache_size = 0);
 };
-/// Vectors of D (D - 1) / 2 numbers to Cholesky factors of D x D correlation matrices: tanh, then partial correlations row by
-/// row (Lewandowski, Kurowicka and Joe 2009).
+/// Vectors of D (D - 1) / 2 numbers to Cholesky factors of D x D correlation matrices: tanh, then partial correlations
+/// row by row (Lewandowski, Kurowicka and Joe 2009).
 struct CorrCholeskyTransform : Transform {
   explicit CorrCholeskyTransform(int64_t cache_size = 0);
 };

@@ -102,7 +102,8 @@ void replay_distribution(const Json& one, Check& check) {
   compare(check, one, "sample_one", [&] { return dist.sample(); });
   if (has(one, "rsample")) {
     seed(one);
-    const Tensor sample = compare(check, one, "rsample", [&] { return dist.rsample(integers(read(one, "rsample_shape"))); });
+    const Tensor sample =
+        compare(check, one, "rsample", [&] { return dist.rsample(integers(read(one, "rsample_shape"))); });
     // PyTorch approximates how gamma and beta numbers change with their parameters, to 1e-3 at worst; here it is exact
     // (//distributions:distributions_test).
     bool approximated = false;
@@ -149,8 +150,9 @@ void replay_distribution(const Json& one, Check& check) {
       const Json &at_values = one.at("invalid_values"), &errors = read(one, "invalid_log_prob");
       for (size_t i = 0; i < at_values.size(); ++i) {
         const std::string error = thrown([&] {
-          dist.log_prob(at::scalar_tensor(conformance::number(at_values[i]),
-                                          at::TensorOptions(read(one, "dtype") == "float64" ? at::kDouble : at::kFloat)));
+          dist.log_prob(
+              at::scalar_tensor(conformance::number(at_values[i]),
+                                at::TensorOptions(read(one, "dtype") == "float64" ? at::kDouble : at::kFloat)));
         });
         check.equal("invalid_log_prob at " + at_values[i].dump(), error.empty() ? Json() : Json(error), errors[i]);
       }
@@ -190,7 +192,8 @@ void replay_invalid(const Json& one, Check& check) {
   check.expect(message.find("parameter " + parameter) != std::string::npos, parameter + " is not named in: " + message);
   const size_t begin = text.find(constraint);
   if (begin == std::string::npos) return;
-  const std::string bound = text.substr(begin + constraint.size(), text.find(", but found") - begin - constraint.size());
+  const std::string bound =
+      text.substr(begin + constraint.size(), text.find(", but found") - begin - constraint.size());
   check.expect(message.find(bound) != std::string::npos, bound + " is not named in: " + message);
 }
 
@@ -226,9 +229,11 @@ void replay_transform(const Json& one, Check& check) {
   const Tensor determinant = compare(check, one, "log_abs_det_jacobian", [&] { return t.log_abs_det_jacobian(x, y); });
   compare_gradients(check, one, "grad_log_abs_det_jacobian", determinant, leaves);
   const Tensor result = y.detach();
-  compare(check, one, "inverse", [&] { return t.inv()(result); }, 10);
-  compare(check, one, "inverse_log_abs_det_jacobian",
-          [&] { return t.inv().log_abs_det_jacobian(result, t.inv()(result)); }, 10);
+  compare(
+      check, one, "inverse", [&] { return t.inv()(result); }, 10);
+  compare(
+      check, one, "inverse_log_abs_det_jacobian", [&] { return t.inv().log_abs_det_jacobian(result, t.inv()(result)); },
+      10);
   check.equal("forward_shape", t.forward_shape(x.sizes()), read(one, "forward_shape"));
   check.equal("inverse_shape", t.inverse_shape(y.sizes()), read(one, "inverse_shape"));
 }
@@ -245,7 +250,8 @@ void replay_registered(const char* name, const d::ConstraintRegistry& registry, 
   const Tensor x = check.recordings().tensor(read(recorded, "x"));
   const Tensor y = compare(check, recorded, "y", [&] { return t(x); });
   check.equal("inside", at::all(constraint.check(y)).item<bool>(), read(recorded, "inside"));
-  compare(check, recorded, "inverse", [&] { return t.inv()(y); }, 10);
+  compare(
+      check, recorded, "inverse", [&] { return t.inv()(y); }, 10);
   compare(check, recorded, "log_abs_det_jacobian", [&] { return t.log_abs_det_jacobian(x, y); });
 }
 
