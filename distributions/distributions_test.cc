@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <sstream>
 #include <thread>
 
 #include "aten/core/tensor_literal.h"
@@ -189,6 +190,17 @@ TEST(Distributions, SamplesHaveTheirDerivatives) {
     ++checked;
   }
   EXPECT_GE(checked, 20);
+}
+
+// Those of matrices, in the matrix: their noise does not depend on it.
+TEST(Distributions, MatrixSamplesHaveTheirDerivatives) {
+  const auto result = autograd::gradcheck(
+      [](const variable_list& v) -> variable_list {
+        at::manual_seed(12);
+        return {Wishart(5.5, some_covariance(v[0])).rsample({2})};
+      },
+      leaves({some_matrix()}));
+  EXPECT_TRUE(result) << result.message;
 }
 
 // dx/da = -(dF/da) / p(x) of the distribution function F: what a sample must do so that its rank stays.
@@ -593,6 +605,29 @@ TEST(Transforms, Shapes) {
   const TransformedDistribution logistic(Uniform(at::zeros({2}), 1.0),
                                          {SigmoidTransform().inv(), AffineTransform(0.5, 2.0)});
   expect_near(logistic.cdf(at::tensor({0.5, 0.5})), at::full({2}, 0.5), 1e-6);
+}
+
+// A base that is smaller than what a transform makes of it is drawn as often as there are results.
+TEST(Transforms, WidenTheBase) {
+  const TransformedDistribution moved(Normal(0.0, 1.0), {AffineTransform(doubles({0, 10, 20}).to(at::kFloat), 2.0)});
+  EXPECT_EQ(moved.batch_shape(), std::vector<int64_t>({3}));
+  EXPECT_EQ(moved->base_dist.batch_shape(), std::vector<int64_t>({3}));
+  at::manual_seed(1);
+  const Tensor x = moved.sample({5});
+  EXPECT_EQ(x.sizes(), at::IntArrayRef({5, 3}));
+  const Tensor noise = moved->transforms[0].inv()(x);
+  EXPECT_FALSE(at::any(at::eq(at::select(noise, 1, 0), at::select(noise, 1, 1))).item<bool>());
+  const Normal same(doubles({0, 10, 20}).to(at::kFloat), 2.0);
+  expect_near(moved.log_prob(x), same.log_prob(x), 1e-5);
+  // Batch dimensions that belong together in a transform's event belong to the distribution's.
+  const TransformedDistribution simplex(Normal(at::zeros({4, 2}), 1.0), {StickBreakingTransform()});
+  EXPECT_EQ(simplex.batch_shape(), std::vector<int64_t>({4}));
+  EXPECT_EQ(simplex.event_shape(), std::vector<int64_t>({3}));
+  EXPECT_EQ(simplex.log_prob(simplex.sample({7})).sizes(), at::IntArrayRef({7, 4}));
+  EXPECT_EQ(simplex.support().repr(), "Simplex()");
+  std::ostringstream text;
+  text << simplex;
+  EXPECT_EQ(text.str(), "TransformedDistribution()");
 }
 
 struct Above final : ConstraintImpl {
