@@ -388,6 +388,10 @@ TEST(Distributions, BadArgumentsAreNamed) {
   EXPECT_THROW(Bernoulli(0.3).rsample(), c10::NotImplementedError);
   EXPECT_THROW(normal.enumerate_support(), c10::NotImplementedError);
   EXPECT_THROW(normal.expand({2, 3}).as<Laplace>(), c10::TypeError);
+  EXPECT_THROW(Distribution().sample(), c10::Error);
+  EXPECT_THROW(Normal()->mean(), c10::Error);
+  EXPECT_THROW(Transform()(at::ones({1})), c10::Error);
+  EXPECT_THROW(Constraint().check(at::ones({1})), c10::Error);
   EXPECT_THROW(constraints::dependent().check(at::ones({1})), c10::ValueError);
   EXPECT_THROW(biject_to(constraints::boolean()), c10::NotImplementedError);
 }

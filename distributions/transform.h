@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/util/exception.h"
 #include "distributions/constraint.h"
 
 namespace torch::distributions {
@@ -66,23 +67,26 @@ class Transform {
   Transform() = default;
   Transform(std::shared_ptr<const TransformImpl> impl) : impl_(std::move(impl)) {}
 
-  Tensor operator()(const Tensor& x) const { return impl_->call(x); }
-  Transform inv() const { return impl_->inv(); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const { return impl_->log_abs_det_jacobian(x, y); }
-  Constraint domain() const { return impl_->domain(); }
-  Constraint codomain() const { return impl_->codomain(); }
-  bool bijective() const { return impl_->is_bijective(); }
-  TensorOrNumber sign() const { return impl_->sign(); }
+  Tensor operator()(const Tensor& x) const { return impl().call(x); }
+  Transform inv() const { return impl().inv(); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const { return impl().log_abs_det_jacobian(x, y); }
+  Constraint domain() const { return impl().domain(); }
+  Constraint codomain() const { return impl().codomain(); }
+  bool bijective() const { return impl().is_bijective(); }
+  TensorOrNumber sign() const { return impl().sign(); }
   /// The sizes of y for those of x, and back. Throws ValueError for sizes that do not fit.
-  std::vector<int64_t> forward_shape(IntArrayRef shape) const { return impl_->forward_shape(shape); }
-  std::vector<int64_t> inverse_shape(IntArrayRef shape) const { return impl_->inverse_shape(shape); }
+  std::vector<int64_t> forward_shape(IntArrayRef shape) const { return impl().forward_shape(shape); }
+  std::vector<int64_t> inverse_shape(IntArrayRef shape) const { return impl().inverse_shape(shape); }
   /// The same map that keeps the last pair (1) or none (0).
-  Transform with_cache(int64_t cache_size = 1) const { return impl_->with_cache(cache_size); }
-  std::string repr() const { return impl_->repr(); }
+  Transform with_cache(int64_t cache_size = 1) const { return impl().with_cache(cache_size); }
+  std::string repr() const { return impl().repr(); }
 
-  const TransformImpl& impl() const { return *impl_; }
+  const TransformImpl& impl() const {
+    TORCH_CHECK(impl_ != nullptr, "an empty transform is used");
+    return *impl_;
+  }
   explicit operator bool() const { return impl_ != nullptr; }
-  friend bool operator==(const Transform& a, const Transform& b) { return a.impl_->equals(*b.impl_); }
+  friend bool operator==(const Transform& a, const Transform& b) { return a.impl().equals(b.impl()); }
 
  private:
   std::shared_ptr<const TransformImpl> impl_;
