@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aten/aten.h"
+#include "aten/autocast/autocast.h"
 #include "autograd/autograd.h"
 #include "autograd/graph.h"
 #include "autograd/test_support.h"
@@ -29,6 +30,27 @@ using utils::checkpoint::checkpoint;
 using utils::checkpoint::checkpoint_sequential;
 using utils::checkpoint::CheckpointOptions;
 using Lines = std::vector<std::string>;
+
+TEST(Checkpoint, RunsAgainInTheRegionOfAutocast) {
+  const Tensor x = at::ones({2, 3}).requires_grad_(), w = at::ones({3, 3}).requires_grad_();
+  for (const bool reentrant : {true, false}) {
+    std::vector<at::ScalarType> dtypes;
+    Tensor y;
+    {
+      const amp::autocast region(at::kCPU);
+      y = checkpoint(
+          [&](const Tensor& a) {
+            const Tensor product = at::mm(a, w);
+            dtypes.push_back(product.scalar_type());
+            return at::exp(product);
+          },
+          x, CheckpointOptions().use_reentrant(reentrant));
+    }
+    y.sum().backward();
+    EXPECT_EQ(dtypes, (std::vector<at::ScalarType>{at::kBFloat16, at::kBFloat16})) << reentrant;
+    EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+  }
+}
 
 TEST(Checkpoint, RunsTwiceAndGivesThePlainGradient) {
   for (const bool reentrant : {true, false}) {

@@ -461,6 +461,35 @@ TEST(NestedForwardAD, ForwardOverForwardOverReverse) {
   EXPECT_NEAR(numbers(second)[0], 48, 1e-9);
 }
 
+// What a write has overwritten is kept with its tangents of all levels.
+TEST(NestedForwardAD, ForwardOverForwardOverReverseOfAWrite) {
+  const dual_level outer;
+  const Tensor x0 = make_dual(tensor_of({2, 3}).set_requires_grad(true), tensor_of({1, 1}));
+  const dual_level inner;
+  const Tensor x = make_dual(x0, tensor_of({1, 1}));
+  Tensor y = at::mul(x, x);
+  at::select(y, 0, 1).mul_(at::select(x, 0, 0));
+  // x0^2 + x1^2 x0
+  const Tensor g = grad({at::sum(y)}, {x})[0];
+  const Tensor second = unpack_dual(unpack_dual(g).tangent, 0).tangent;
+  EXPECT_EQ(numbers(g), (Values{4 + 9, 12}));
+  EXPECT_EQ(numbers(second), (Values{2, 4}));
+}
+
+// The tangent before a write belongs to the graph of the one after it.
+TEST(ForwardAD, ReverseOverForwardOfAWrite) {
+  const dual_level level;
+  const Tensor w = tensor_of({5}).set_requires_grad(true), x = tensor_of({2, 3}).set_requires_grad(true);
+  const Tensor d = make_dual(x, tensor_of({1, 1}));
+  Tensor y = at::mul(d, d);
+  at::slice(y, 0, 1).mul_(w);
+  const Tensor tangent = unpack_dual(y).tangent;
+  EXPECT_EQ(numbers(tangent), (Values{4, 30}));
+  const auto grads = grad({at::sum(tangent)}, {w, x});
+  EXPECT_EQ(numbers(grads[0]), Values{6});
+  EXPECT_EQ(numbers(grads[1]), (Values{2, 10}));
+}
+
 TEST(NestedForwardAD, ViewsAndBasesThatGetTangentsLater) {
   const dual_level outer;
   Tensor base = make_dual(tensor_of({1, 2}), tensor_of({1, 1}));

@@ -56,6 +56,12 @@ std::string emit_factories(const std::vector<Table>& tables);
 std::string emit_operator_families(const std::vector<Table>& tables);
 // How operators take distributed tensors, by name: aten/ops/sharding_table.h.
 std::string emit_sharding(const std::vector<Table>& tables);
+// How operators compute inside vmap, by name: aten/codegen/batching_table.h.
+std::string emit_batching(const std::vector<Table>& tables);
+// The words of one operator: those of `batch`, or what follows from `element_wise` or `sharding`; else empty.
+std::string batching_words(const Operator& op);
+// The operators that vmap calls sample by sample.
+std::vector<std::string> looped_operators(const std::vector<Table>& tables);
 // torch/special.h and the like: the operators special_f are f of namespace torch::special.
 std::string emit_group(const std::vector<Table>& tables, const std::string& group);
 // ATen/MetaFunctions.h: at::meta::f.

@@ -109,10 +109,14 @@ std::string emit_documentation(const std::vector<Table>& tables, const Evidence&
     if (!rows.empty()) body += "\n| operator | other forms | kernels | dtypes | derivative | forward derivative | tests | benchmarks |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n" + rows;
     if (!missing.empty()) body += "\nWithout a kernel (a call throws NotImplementedError): " + missing + "\n";
   }
+  std::string looped;
+  for (const std::string& name : looped_operators(tables)) looped += " `" + name + "`";
   return "# Operators\n\nGenerated from the tables `aten/ops/*/ops.textproto` by `bazel build //aten/codegen:operators_md`. " +
          std::to_string(with_kernel) + " of " + std::to_string(all) +
          " operators have a kernel. A name is `operator.overload`; its schema stands in the table. Dtypes are those that generated calls "
-         "gave a result for; tests are the tables of cases and the test files that name the operator.\n" + body;
+         "gave a result for; tests are the tables of cases and the test files that name the operator.\n\n"
+         "Inside vmap (func/vmap.h), whose tensors are strided, all samples are computed at once, but for these operators, "
+         "which are called for one sample after the other:" + looped + ".\n" + body;
 }
 
 }  // namespace kindling::codegen

@@ -92,6 +92,7 @@ int run(const std::vector<std::string>& arguments) {
       {"kernel_names", emit_kernel_names},
       {"operator_families", emit_operator_families},
       {"sharding", emit_sharding},
+      {"batching", emit_batching},
       {"special", [](const std::vector<Table>& all) { return emit_group(all, "special"); }},
       {"fft", [](const std::vector<Table>& all) { return emit_group(all, "fft"); }},
       {"linalg", [](const std::vector<Table>& all) { return emit_group(all, "linalg"); }},

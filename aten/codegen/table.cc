@@ -135,14 +135,17 @@ std::string rule_problem(const char* field, const std::string& rule, std::initia
   return is_function_name(rule) ? "" : std::string(field) + " is '" + rule + "', which is no function's name";
 }
 
-// What is wrong with words like "along(dim) scale(grad_output)"; which words there are, //distributed/tensor knows.
-std::string sharding_problem(const std::string& rule) {
+// What is wrong with words like "along(dim) scale(grad_output)"; which words there are, those know who read them
+// (//distributed/tensor, //func).
+std::string words_problem(const char* field, const std::string& rule, std::initializer_list<const char*> known) {
   std::istringstream words(rule);
   for (std::string word; words >> word;) {
     const size_t open = word.find('(');
     const bool closed = open == std::string::npos || (open + 1 < word.size() && word.back() == ')');
-    if (!closed) return "sharding has the word '" + word + "', whose parentheses hold nothing or do not close";
-    const std::string problem = rule_problem("sharding", word.substr(0, open), {"auto_element_wise", "auto_replicate"});
+    if (!closed) {
+      return std::string(field) + " has the word '" + word + "', whose parentheses hold nothing or do not close";
+    }
+    const std::string problem = rule_problem(field, word.substr(0, open), known);
     if (!problem.empty()) return problem;
   }
   return "";
@@ -174,22 +177,23 @@ std::string rules_problem(const Operator& op) {
   }
   // Beside a kernel for the CPU modes see the operator, not what it is composed of.
   const bool beside_cpu = op.main.kernel(Kernel::CPU) != nullptr;
-  if (op.composite() && !(entry.batch().empty() && (entry.decomposition().empty() || beside_cpu))) {
-    return "batch or decomposition of an operator that is COMPOSITE or an alias is never used";
+  if (op.composite() && !entry.decomposition().empty() && !beside_cpu) {
+    return "the decomposition of an operator that is COMPOSITE or an alias is never used";
   }
-  if (entry.batch().find('(') != std::string::npos) {
-    if (const auto name = called_argument(schema, entry.batch())) {
-      return "a formula calls '" + *name + "', which is an argument here; write at::" + *name;
-    }
-  } else if (const std::string problem = rule_problem("batch", entry.batch(), {"auto_element_wise", "auto_view"});
-             !problem.empty()) {
+  if ((op.alias() || op.copies()) && !entry.batch().empty()) return "batch of an alias or a copy is never used";
+  if (const std::string problem = words_problem("batch", entry.batch(), {"auto_element_wise", "auto_view"});
+      !problem.empty()) {
     return problem;
   }
   if (entry.batch() == "auto_view" && !view) return "batch is auto_view, but no result is a view";
   for (const std::string& policy : {entry.autocast().cpu(), entry.autocast().cuda()}) {
     if (const std::string problem = autocast_problem(op, policy); !problem.empty()) return problem;
   }
-  if (const std::string problem = sharding_problem(entry.sharding()); !problem.empty()) return problem;
+  if (const std::string problem =
+          words_problem("sharding", entry.sharding(), {"auto_element_wise", "auto_replicate"});
+      !problem.empty()) {
+    return problem;
+  }
   return rule_problem("decomposition", entry.decomposition(), {});
 }
 

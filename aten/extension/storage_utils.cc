@@ -2,27 +2,14 @@
 
 #include <cstring>
 
-#include "aten/extension/map_allocator.h"
+#include "aten/extension/shared_memory.h"
 #include "c10/util/exception.h"
 
 namespace at {
-namespace {
-
-bool in_shared_memory(const c10::StorageImpl& storage) {
-  const MapAllocator* mapping = MapAllocator::fromDataPtr(storage.data_ptr());
-  return mapping != nullptr && (mapping->flags() & ALLOCATOR_MAPPED_SHARED) != 0;
-}
-
-c10::DataPtr shared_memory(size_t size) {
-  constexpr int kFlags =
-      ALLOCATOR_MAPPED_SHARED | ALLOCATOR_MAPPED_SHAREDMEM | ALLOCATOR_MAPPED_EXCLUSIVE | ALLOCATOR_MAPPED_UNLINK;
-  return MapAllocator::makeDataPtr(NewProcessWideShmHandle(), kFlags, size, nullptr);
-}
-
-}  // namespace
 
 c10::intrusive_ptr<c10::StorageImpl> new_shm_fd_storage(size_t size) {
-  return c10::make_intrusive<c10::StorageImpl>(size, shared_memory(size), nullptr, /*resizable=*/false);
+  return c10::make_intrusive<c10::StorageImpl>(size, new_shared_memory(size, SharingStrategy::kFileDescriptor), nullptr,
+                                               /*resizable=*/false);
 }
 
 void storage_copy(c10::Storage& dst, const c10::Storage& src, bool /*non_blocking*/) {
@@ -40,8 +27,8 @@ void share_memory_(TensorBase& t) {
   TORCH_CHECK(t.is_cpu(), "share_memory_: tensors on ", t.device(), " cannot be moved to shared memory");
   TORCH_CHECK(t.has_storage(), "share_memory_: expected a tensor with a storage, but the layout is ", t.layout());
   c10::StorageImpl& storage = *t.storage().unsafeGetStorageImpl();
-  if (in_shared_memory(storage)) return;
-  c10::DataPtr fresh = shared_memory(storage.nbytes());
+  if (is_shared_memory(storage.data_ptr())) return;
+  c10::DataPtr fresh = new_shared_memory(storage.nbytes(), sharing_strategy());
   if (storage.nbytes() != 0) std::memcpy(fresh.get(), storage.data(), storage.nbytes());
   storage.set_data_ptr(std::move(fresh));
   storage.set_resizable(false);
@@ -49,7 +36,7 @@ void share_memory_(TensorBase& t) {
 
 bool is_shared(const TensorBase& t) {
   if (!t.defined() || !t.has_storage()) return false;
-  return t.is_cuda() || in_shared_memory(*t.storage().unsafeGetStorageImpl());
+  return t.is_cuda() || is_shared_memory(t.storage().data_ptr());
 }
 
 void TensorBase::share_memory_() {

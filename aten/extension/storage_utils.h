@@ -12,8 +12,8 @@
 
 namespace at {
 
-/// A storage of `size` bytes, all zero, in memory of its own that processes forked later share: an object of shared
-/// memory whose name is removed at once, so that nothing is left behind when the last of them ends. It cannot be
+/// A storage of `size` bytes, all zero, in memory of its own that processes forked later share: a descriptor without a
+/// name (aten/extension/shared_memory.h), so that nothing is left behind when the last of them ends. It cannot be
 /// resized. Throws c10::Error with the system's reason where there is no such memory.
 c10::intrusive_ptr<c10::StorageImpl> new_shm_fd_storage(size_t size);
 
@@ -21,7 +21,8 @@ c10::intrusive_ptr<c10::StorageImpl> new_shm_fd_storage(size_t size);
 /// c10::Error otherwise.
 void storage_copy(c10::Storage& dst, const c10::Storage& src, bool non_blocking = false);
 
-/// Moves the storage of `t` to such memory, for all tensors that share it; they keep sizes, strides and content.
+/// Moves the storage of `t` to shared memory, which at::set_sharing_strategy() chooses, for all tensors that share it;
+/// they keep sizes, strides and content.
 /// Nothing changes where it is shared already, and for CUDA tensors, which processes share anyhow. Data pointers taken
 /// before are no longer valid. Throws c10::Error for tensors on other devices and for those without a storage (sparse
 /// ones).

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "aten/autocast/autocast_mode.h"
+#include "aten/autocast/state.h"
 #include "aten/core/thread_local_state.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
@@ -59,6 +61,40 @@ class RngScope {
 
  private:
   std::optional<RngState> now_;
+};
+
+// And whether it casts. Programs call backward outside of the regions of autocast.
+class AutocastState {
+ public:
+  AutocastState() : keys_(c10::thread_state().included), state_(at::autocast::detail::state()) {}
+
+  void set() const {
+    for (const c10::DispatchKey key : {c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA,
+                                       c10::DispatchKey::AutocastPrivateUse1}) {
+      c10::impl::tls_set_dispatch_key_included(key, keys_.has(key));
+    }
+    at::autocast::detail::state() = state_;
+  }
+  bool is_in_region() const { return state_.nesting > 0; }
+
+ private:
+  c10::DispatchKeySet keys_;
+  at::autocast::detail::State state_;
+};
+
+class AutocastScope {
+ public:
+  explicit AutocastScope(const AutocastState& then) { then.set(); }
+  ~AutocastScope() {
+    now_.set();
+    // What was cast for the second run stays no longer than it.
+    if (!now_.is_in_region()) at::autocast::clear_cache();
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  const AutocastState now_;
 };
 
 // ---- The kind that records in forward: saved tensors are places that backward fills by running the function again ----
@@ -117,6 +153,7 @@ class Region : public std::enable_shared_from_this<Region> {
   const CheckpointOptions options_;
   Contexts contexts_;
   std::optional<RngState> rng_;
+  const AutocastState autocast_;
   bool early_stop_;
   // Saved under the hooks that hold outside, so that a region around this one keeps none of them.
   std::vector<SavedVariable> inputs_;
@@ -252,6 +289,7 @@ void Region::run_again(Recomputation& recomputation, uint64_t pass) {
   for (const SavedVariable& input : inputs_) inputs.push_back(input.unpack());
   {
     const RngScope rng(rng_);
+    const AutocastScope autocast(autocast_);
     const Context context = contexts_.recompute ? contexts_.recompute() : nullptr;
     SavedTensorsHooksGuard hooks([this, &recomputation, pass]() -> std::unique_ptr<SavedVariableHooks> {
       return std::make_unique<RecomputingHooks>(*this, recomputation, pass);
@@ -319,6 +357,7 @@ class CheckpointFunction final : public autograd::CustomNode {
         if (input.defined() && input.requires_grad()) inputs.back().set_requires_grad(true);
       }
       const RngScope rng(rng_);
+      const AutocastScope autocast(autocast_);
       results = function_(inputs);
     }
     variable_list roots, root_grads;
@@ -337,6 +376,7 @@ class CheckpointFunction final : public autograd::CustomNode {
  private:
   const detail::Function function_;
   const std::optional<RngState> rng_;
+  const AutocastState autocast_;
 };
 
 }  // namespace

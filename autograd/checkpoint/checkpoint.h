@@ -13,7 +13,7 @@
 #include "autograd/engine/node.h"
 
 /// Activation checkpointing: a part of a model keeps its arguments instead of what its operators save for backward, and runs
-/// again in backward. (Files of a model's state are utils/checkpoint.)
+/// again in backward, in the regions of autocast that it was in. (Files of a model's state are utils/checkpoint.)
 ///
 ///   auto y = torch::utils::checkpoint::checkpoint([&](const torch::Tensor& x) { return block(x); }, x);
 ///   y.sum().backward();     // block runs a second time

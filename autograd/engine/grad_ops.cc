@@ -69,6 +69,22 @@ at::Tensor laid_out(const at::Tensor& grad, const Geometry& g) {
   return result;
 }
 
+// The memory behind a batched gradient is laid out as its batch is: views of it go by places, not by strides.
+bool is_batched(const at::Tensor& t) {
+  return t.key_set().has(c10::DispatchKey::FuncTorchBatched);
+}
+
+// Where the elements of `view` lie among those of `base`, counted row-major.
+at::Tensor places_in(const Geometry& base, const Geometry& view, at::Device device) {
+  c10::NoGradGuard no_grad;
+  int64_t numel = 1;
+  for (const int64_t size : base.sizes) numel *= size;
+  const at::TensorOptions options = at::TensorOptions().dtype(at::kLong).device(device);
+  at::Tensor rows = at::empty_strided(base.sizes, base.strides, options);
+  at::copy_(rows, at::reshape(at::arange(numel, options), base.sizes));
+  return at::reshape(at::as_strided(rows, view.sizes, view.strides, view.offset - base.offset), {-1});
+}
+
 }  // namespace
 
 at::Tensor zeros(at::IntArrayRef sizes, at::ScalarType dtype, at::Device device) {
@@ -172,9 +188,9 @@ at::Tensor as_strided_backward(const at::Tensor& grad, const Geometry& input, co
   const int64_t start = std::min(input_span.first, view_span.first);
   const int64_t extent = std::max(input_span.end, view_span.end) - start;
   const at::TensorOptions options = grad.options();
-  at::Tensor flat = at::zeros({extent}, options);
+  at::Tensor flat = at::new_zeros(grad, {extent});
   if (view_span.end != view_span.first) {
-    if (!may_overlap(view)) {
+    if (!may_overlap(view) && !is_batched(grad)) {
       if (c10::GradMode::is_enabled()) {
         flat = at::as_strided_scatter(flat, grad, view.sizes, view.strides, view.offset - start);
       } else {
@@ -213,6 +229,10 @@ bool has_nan(const at::Tensor& t) {
 }
 
 at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geometry& view) {
+  if (C10_UNLIKELY(is_batched(grad))) {
+    const at::Tensor flat = at::reshape(grad, {-1});
+    return at::reshape(at::index_fill(flat, 0, places_in(base, view, grad.device()), 0), base.sizes);
+  }
   const at::Tensor in_place = laid_out(grad, base);
   const int64_t offset = in_place.storage_offset() + view.offset - base.offset;
   if (c10::GradMode::is_enabled()) {
@@ -227,6 +247,10 @@ at::Tensor grad_outside(const at::Tensor& grad, const Geometry& base, const Geom
 }
 
 at::Tensor grad_inside(const at::Tensor& grad, const Geometry& base, const Geometry& view) {
+  if (C10_UNLIKELY(is_batched(grad))) {
+    const at::Tensor flat = at::reshape(grad, {-1});
+    return at::reshape(at::index_select(flat, 0, places_in(base, view, grad.device())), view.sizes);
+  }
   const at::Tensor in_place = laid_out(grad, base);
   return at::as_strided(
       in_place, view.sizes, view.strides, in_place.storage_offset() + view.offset - base.offset);

@@ -169,6 +169,27 @@ void rebase_history(const at::Tensor& self, const NodePtr& node, uint32_t output
   if (self.defined() && self.is_view()) rebase_base(self);
 }
 
+namespace {
+
+// The wrappers around a recorded call have come down to level 0 and exclude the key that tangents of further levels need.
+class SeesTangents {
+ public:
+  SeesTangents() : state_(c10::thread_state()), before_(state_.explicitly_excluded) { set(before_ - c10::kForwardKey); }
+  ~SeesTangents() { set(before_); }
+  SeesTangents(const SeesTangents&) = delete;
+  SeesTangents& operator=(const SeesTangents&) = delete;
+
+ private:
+  void set(c10::DispatchKeySet keys) {
+    state_.explicitly_excluded = keys;
+    state_.update();
+  }
+  c10::ThreadState& state_;
+  const c10::DispatchKeySet before_;
+};
+
+}  // namespace
+
 at::Tensor saved_before_inplace(const at::Tensor& self) {
   at::Tensor copy = [&] {
     c10::NoGradGuard no_grad;
@@ -176,6 +197,8 @@ at::Tensor saved_before_inplace(const at::Tensor& self) {
   }();
   if (requires_grad(static_cast<const at::TensorBase&>(self))) set_gradient_edge(copy, gradient_edge(self));
   const std::vector<at::Tensor> tangents = all_tangents_of(self);
+  if (tangents.empty()) return copy;
+  const SeesTangents sees;
   for (size_t level = 0; level < tangents.size(); ++level) {
     const ForwardScope scope(static_cast<int>(level));
     set_tangent(copy, tangents[level]);

@@ -12,7 +12,7 @@
 // Functions take and return lists of tensors; those with `Tensor` in their place are the same for one. They are called on views of
 // the inputs that require a gradient, so what they do to them is not seen outside. `create_graph`: the results can be
 // differentiated again. `strict`: an output that does not depend on an input in a differentiable way is an error; otherwise its
-// derivative is zero.
+// derivative is zero. Jacobians and Hessians that vmap computes in one pass (`vectorize`) are in func/functional.h.
 //
 //   Tensor x = torch::rand({3});
 //   Tensor j = functional::jacobian([](const Tensor& t) { return t.exp(); }, x);               // 3 x 3, diagonal

@@ -59,12 +59,30 @@ class Writer {
  public:
   Writer(std::ostream& out, uint64_t start_ns) : out_(out), start_ns_(start_ns), pid_(::getpid()) {}
 
-  void write(const std::vector<KinetoEvent>& events) {
+  void write(const ProfilerResult& result, const TraceMetadata& metadata) {
+    const std::vector<KinetoEvent>& events = result.events();
     out_ << "{\"traceEvents\": [";
     for (const KinetoEvent& event : events) write_event(event);
+    for (const MemoryEvent& event : result.memory_events()) write_memory(event);
     write_arrows(events);
+    write_arrows_to_nodes(events);
     write_names(events);
-    out_ << "\n]}\n";
+    write_span(result);
+    out_ << "\n], \"schemaVersion\": 1, \"displayTimeUnit\": \"ms\"";
+    const ProfilerConfig& config = result.config();
+    for (const auto& [name, on] : {std::pair("record_shapes", config.report_input_shapes),
+                                   std::pair("profile_memory", config.profile_memory),
+                                   std::pair("with_stack", config.with_stack),
+                                   std::pair("with_flops", config.with_flops),
+                                   std::pair("with_modules", config.with_modules)}) {
+      if (on) out_ << ", \"" << name << "\": 1";
+    }
+    for (const auto& [name, value] : metadata) {
+      out_ << ", ";
+      write_text(out_, name);
+      out_ << ": " << value;
+    }
+    out_ << "}\n";
   }
 
  private:
@@ -97,6 +115,21 @@ class Writer {
       if (event.hasShapes()) {
         out_ << ", \"Input Dims\": ";
         write_shapes(out_, event.shapes());
+        out_ << ", \"Input Strides\": ";
+        write_shapes(out_, event.strides());
+        out_ << ", \"Input type\": ";
+        write_texts(event.dtypes());
+        out_ << ", \"Concrete Inputs\": ";
+        write_texts(event.concreteInputs());
+      }
+      if (event.flops() != 0) out_ << ", \"flops\": " << event.flops();
+      if (event.hasModuleHierarchy()) {
+        out_ << ", \"Module Hierarchy\": ";
+        write_text(out_, joined(event.moduleHierarchy(), "."));
+      }
+      if (event.hasStack()) {
+        out_ << ", \"Call stack\": ";
+        write_text(out_, joined(event.stack(), ";"));
       }
     } else {
       if (event.linkedCorrelationId() != 0) out_ << "\"External id\": " << event.linkedCorrelationId() << ", ";
@@ -113,12 +146,47 @@ class Writer {
     out_ << "}}";
   }
 
-  void write_arrow(const char* phase, const KinetoEvent& at) {
+  void write_texts(const std::vector<std::string>& texts) {
+    out_ << '[';
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (i != 0) out_ << ", ";
+      write_text(out_, texts[i]);
+    }
+    out_ << ']';
+  }
+
+  static std::string joined(const std::vector<std::string>& texts, const char* between) {
+    std::string out;
+    for (const std::string& text : texts) out += (out.empty() ? "" : between) + text;
+    return out;
+  }
+
+  void write_memory(const MemoryEvent& event) {
+    begin("i");
+    out_ << ", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": \"[memory]\", \"pid\": " << pid_
+         << ", \"tid\": " << event.thread << ", \"ts\": ";
+    write_time(out_, static_cast<int64_t>(event.time_ns - start_ns_));
+    out_ << ", \"args\": {\"Total Reserved\": 0, \"Total Allocated\": " << event.total_allocated
+         << ", \"Bytes\": " << event.bytes << ", \"Device Id\": " << static_cast<int>(event.device.index())
+         << ", \"Device Type\": " << static_cast<int>(event.device.type())
+         << ", \"Addr\": " << reinterpret_cast<uintptr_t>(event.address) << "}}";
+  }
+
+  // The time that was measured.
+  void write_span(const ProfilerResult& result) {
+    begin("X");
+    out_ << ", \"cat\": \"Trace\", \"name\": \"PyTorch Profiler (0)\", \"pid\": \"Spans\", \"tid\": \"PyTorch "
+            "Profiler\", \"ts\": 0.000, \"dur\": ";
+    write_time(out_, static_cast<int64_t>(result.trace_end_ns() - result.trace_start_ns()));
+    out_ << ", \"args\": {\"Op count\": 0}}";
+  }
+
+  void write_arrow(const char* phase, const KinetoEvent& at, const char* kind = "ac2g", uint64_t id = 0) {
     begin(phase);
-    out_ << ", \"id\": " << at.correlationId();
+    out_ << ", \"id\": " << (id != 0 ? id : at.correlationId());
     write_place(at);
     write_start(at);
-    out_ << ", \"cat\": \"ac2g\", \"name\": \"ac2g\"";
+    out_ << ", \"cat\": \"" << kind << "\", \"name\": \"" << kind << '"';
     if (*phase == 'f') out_ << ", \"bp\": \"e\"";
     out_ << '}';
   }
@@ -137,6 +205,23 @@ class Writer {
       if (call == calls.end()) continue;
       if (begun.insert(event.correlationId()).second) write_arrow("s", *call->second);
       write_arrow("f", event);
+    }
+  }
+
+  // From the operator that made a node of the backward pass, the innermost of its number, to the node.
+  void write_arrows_to_nodes(const std::vector<KinetoEvent>& events) {
+    std::unordered_map<int64_t, const KinetoEvent*> operators;
+    for (const KinetoEvent& event : events) {
+      if (!event.is_range() || !is_on_cpu(event) || event.sequenceNr() < 0) continue;
+      if (event.scope() == static_cast<uint8_t>(at::RecordScope::FUNCTION)) {
+        operators[event.sequenceNr()] = &event;
+      } else if (event.scope() == static_cast<uint8_t>(at::RecordScope::BACKWARD_FUNCTION)) {
+        const auto found = operators.find(event.sequenceNr());
+        if (found == operators.end()) continue;
+        const uint64_t id = event.correlationId();
+        write_arrow("s", *found->second, "fwdbwd", id);
+        write_arrow("f", event, "fwdbwd", id);
+      }
     }
   }
 
@@ -176,8 +261,8 @@ class Writer {
 
 }  // namespace
 
-void ProfilerResult::write(std::ostream& out) const {
-  Writer(out, start_ns_).write(events_);
+void ProfilerResult::write(std::ostream& out, const TraceMetadata& metadata) const {
+  Writer(out, start_ns_).write(*this, metadata);
 }
 
 void ProfilerResult::save(const std::string& path) const {

@@ -415,10 +415,16 @@ TEST(FullyShard, TensorParallelPartsOfFusedLayers) {
            {"dp", "tp"});
 }
 
-// What one of eight ranks holds, by the allocator. The others are not there: their parts are this rank's.
-TEST(FullyShard, MemoryIsThatOfShardsAndAFewUnits) {
-  constexpr int64_t kUnits = 6, kWidth = 1024;
-  constexpr double kUnit = kWidth * kWidth * 4, kTotal = kUnits * kUnit, kRanks = 8;
+// What one of eight ranks holds beyond its shards of parameters and moments, in units, by the allocator: the highest
+// readings of each phase, between modules and at any time. The other ranks are not there: their parts are this rank's.
+struct UnitsHeld {
+  double in_forward = 0, peak_forward = 0, in_backward = 0, peak_backward = 0;
+};
+constexpr int64_t kUnits = 6;
+constexpr double kRanks = 8, kActivations = 0.1;
+UnitsHeld units_held(bool prefetches) {
+  constexpr int64_t kWidth = 1024;
+  constexpr double kUnit = kWidth * kWidth * 4, kTotal = kUnits * kUnit;
   const auto allocated = [] { return static_cast<double>(c10::cpu_memory_stats().allocated_bytes); };
   const auto group = c10::make_intrusive<c10d::ProcessGroup>(0, static_cast<int>(kRanks));
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::CUSTOM,
@@ -430,12 +436,12 @@ TEST(FullyShard, MemoryIsThatOfShardsAndAFewUnits) {
   for (int64_t i = 0; i < kUnits; ++i) {
     layers.emplace_back(nn::LinearOptions(kWidth, kWidth).bias(false));
     net->push_back(layers.back());
-    fully_shard(layers.back(), {mesh});
+    FSDPModule unit = fully_shard(layers.back(), {mesh});
+    if (!prefetches) unit.set_modules_to_backward_prefetch({unit});
   }
   fully_shard(net, {mesh});
   optim::AdamW optimizer(net->parameters(), optim::AdamWOptions(0.01));
   const double shards = allocated() - before;
-  // The highest readings of each phase: between calls, and at any time.
   double in_forward = 0, in_backward = 0, peak_forward = 0, peak_backward = 0;
   const auto peak = [] { return static_cast<double>(c10::cpu_memory_stats().peak_allocated_bytes); };
   for (nn::Linear& layer : layers) {
@@ -462,22 +468,26 @@ TEST(FullyShard, MemoryIsThatOfShardsAndAFewUnits) {
     after = allocated() - before;
     if (step == 0) in_forward = in_backward = 0;  // without the optimizer's state
   }
-  const double rest = 0.1 * kUnit;  // activations
-  EXPECT_NEAR(shards, kTotal / kRanks, rest);
-  EXPECT_NEAR(after, 3 * kTotal / kRanks, rest);  // and two moments
-  const double gradients = kTotal / kRanks;
-  // One unit is whole, which was gathered where it lies.
-  EXPECT_LE(in_forward - after, kUnit + rest);
-  EXPECT_LE(peak_forward - after, kUnit + rest);
-  // One is whole, the next one is on its way, and so is the gradient of the one before; then there is this one's, too.
-  EXPECT_LE(in_backward - after - gradients, 3 * kUnit + rest);
-  EXPECT_LE(peak_backward - after - gradients, 4 * kUnit + rest);
-  for (const auto& [name, value] :
-       std::vector<std::pair<const char*, double>>{{"in_forward", in_forward - after},
-                                                   {"peak_forward", peak_forward - after},
-                                                   {"in_backward", in_backward - after},
-                                                   {"peak_backward", peak_backward - after}}) {
-    std::printf("units beyond shards and moments, %s: %.2f\n", name, value / kUnit);
+  EXPECT_NEAR(shards, kTotal / kRanks, kActivations * kUnit);
+  EXPECT_NEAR(after, 3 * kTotal / kRanks, kActivations * kUnit);  // and two moments
+  return {(in_forward - after) / kUnit, (peak_forward - after) / kUnit, (in_backward - after) / kUnit,
+          (peak_backward - after) / kUnit};
+}
+
+TEST(FullyShard, MemoryIsThatOfShardsAndAFewUnits) {
+  constexpr double kGradients = kUnits / kRanks;
+  for (const bool prefetches : {true, false}) {
+    const UnitsHeld held = units_held(prefetches);
+    std::printf("units beyond shards and moments, %s: forward %.2f, at most %.2f; backward %.2f, at most %.2f\n",
+                prefetches ? "the next one gathered ahead" : "none gathered ahead", held.in_forward, held.peak_forward,
+                held.in_backward, held.peak_backward);
+    // One unit is whole, which was gathered where it lies.
+    EXPECT_LE(held.in_forward, 1 + kActivations);
+    EXPECT_LE(held.peak_forward, 1 + kActivations);
+    // One is whole, and so is the next one where it is gathered ahead; then there is the first one's gradient, too.
+    const double ahead = prefetches ? 1 : 0;
+    EXPECT_LE(held.in_backward, ahead + kGradients + kActivations);
+    EXPECT_LE(held.peak_backward, ahead + 2 + kGradients + kActivations);
   }
 }
 

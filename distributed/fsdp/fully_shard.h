@@ -61,7 +61,7 @@ class FSDPModule {
   void set_unshard_in_backward(bool unshard_in_backward);
 
   /// Which modules are gathered while this one computes, in forward (none by default) or backward (by default the one
-  /// that ended forward before it). Each takes memory.
+  /// that ended forward before it). Each takes memory; a list of this module alone is none.
   void set_modules_to_forward_prefetch(const std::vector<FSDPModule>& modules);
   void set_modules_to_backward_prefetch(const std::vector<FSDPModule>& modules);
 

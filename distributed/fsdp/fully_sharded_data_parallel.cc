@@ -78,6 +78,12 @@ void FullyShardedDataParallelBase::wrap(const std::shared_ptr<nn::Module>& modul
   if (settings.reshard_after_forward().choice() == true) settings.reshard_after_forward(ReshardAfterForward());
   settings.mp_policy(policy.cast_forward_inputs(precision.cast_root_forward_inputs()));
   shard(*module, settings);
+  using Prefetch = detail::State::Prefetch;
+  for (const auto& state : detail::State::of(*module)->states(/*recurse=*/true)) {
+    state->prefetches = !options_.backward_prefetch()                                     ? Prefetch::kNever
+                        : *options_.backward_prefetch() == BackwardPrefetch::BACKWARD_PRE ? Prefetch::kBefore
+                                                                                          : Prefetch::kBehind;
+  }
   nn::parallel::name_states_as_wrapped(*this, /*has_prefix=*/false);
   set_state_dict_type(StateDictType::FULL_STATE_DICT);
 }

@@ -27,6 +27,10 @@ namespace torch::distributed::fsdp {
 /// _HYBRID_SHARD_ZERO2: the first two within the second dimension of a mesh, replicated along the first.
 enum class ShardingStrategy { FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 };
 
+/// When backward gathers the next module's parameters: while this one is computed with, which needs memory for both, or
+/// when its own are freed, and only its gradients are on their way.
+enum class BackwardPrefetch { BACKWARD_PRE, BACKWARD_POST };
+
 /// What state_dict() holds: whole tensors, which takes all ranks, or the ranks' DTensors.
 enum class StateDictType { FULL_STATE_DICT, SHARDED_STATE_DICT };
 
@@ -63,6 +67,8 @@ struct FullyShardedDataParallelOptions {
   TORCH_ARG(std::optional<tensor::DeviceMesh>, device_mesh);
   TORCH_ARG(ShardingStrategy, sharding_strategy) = ShardingStrategy::FULL_SHARD;
   TORCH_ARG(AutoWrapPolicy, auto_wrap_policy);
+  /// None: each module's parameters are gathered when they are needed, with the least memory.
+  TORCH_ARG(std::optional<BackwardPrefetch>, backward_prefetch) = BackwardPrefetch::BACKWARD_PRE;
   TORCH_ARG(MixedPrecision, mixed_precision);
   /// Whether shards, gradients and optimizer state lie on the CPU.
   TORCH_ARG(bool, cpu_offload) = false;

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "distributed/ddp/testing/group.h"
+#include "distributed/process_group/fake/fake_process_group.h"
 #include "distributed/tensor/dtensor.h"
 #include "distributed/tensor/run_mesh.h"
 #include "nn/layers/layers.h"
@@ -47,14 +50,15 @@ Options of(const DeviceMesh& mesh, ShardingStrategy strategy) {
   return options;
 }
 
-void train_beside_twin(const DeviceMesh& mesh, ShardingStrategy strategy, double tolerance) {
+void train_beside_twin(const DeviceMesh& mesh, ShardingStrategy strategy, double tolerance,
+                       std::optional<BackwardPrefetch> prefetch = BackwardPrefetch::BACKWARD_PRE) {
   Pair net, twin;
   fill(*net, 1);
   fill(*twin, 1);
   // Statistics of batches differ between ranks.
   net->eval();
   twin->eval();
-  FullyShardedDataParallel fsdp(net, of(mesh, strategy));
+  FullyShardedDataParallel fsdp(net, of(mesh, strategy).backward_prefetch(prefetch));
   EXPECT_TRUE(FSDPModule::is(*net->a) && FSDPModule::is(*net));
   EXPECT_FALSE(FSDPModule::is(*net->norm));
   optim::SGD mine(fsdp->parameters(), optim::SGDOptions(0.1)), theirs(twin->parameters(), optim::SGDOptions(0.1));
@@ -91,6 +95,33 @@ TEST(FullyShardedDataParallel, TrainsAsOneProcessWithEveryStrategy) {
   }
   for (const auto strategy : {ShardingStrategy::HYBRID_SHARD, ShardingStrategy::_HYBRID_SHARD_ZERO2}) {
     run_mesh({2, 2}, [&](const DeviceMesh& mesh) { train_beside_twin(mesh, strategy, 1e-6); });
+  }
+}
+
+TEST(FullyShardedDataParallel, GathersAheadAsItIsTold) {
+  // What the backward pass calls, of a group that is not there.
+  const auto calls_of = [](std::optional<BackwardPrefetch> prefetch) {
+    const auto fake = c10::make_intrusive<c10d::FakeProcessGroup>(0, 2);
+    const auto group = c10::make_intrusive<c10d::ProcessGroup>(0, 2);
+    group->setBackend(c10::kCPU, c10d::ProcessGroup::CUSTOM, fake);
+    Pair net;
+    const DeviceMesh mesh = DeviceMesh::from_group(group, c10::kCPU);
+    FullyShardedDataParallel fsdp(net, of(mesh, ShardingStrategy::FULL_SHARD).backward_prefetch(prefetch));
+    const Tensor loss = fsdp(numbers({4, 6}, 1)).sum();
+    fake->clear_calls();
+    loss.backward();
+    std::string text;
+    for (const c10d::FakeCall& call : fake->calls()) {
+      text += c10d::opTypeToString(call.type).find("GATHER") != std::string::npos ? "gather " : "scatter ";
+    }
+    return text;
+  };
+  EXPECT_EQ(calls_of(BackwardPrefetch::BACKWARD_PRE), "gather gather scatter scatter scatter ");
+  EXPECT_EQ(calls_of(BackwardPrefetch::BACKWARD_POST), "gather scatter gather scatter scatter ");
+  EXPECT_EQ(calls_of(std::nullopt), "gather scatter gather scatter scatter ");
+  for (const auto prefetch : {std::optional(BackwardPrefetch::BACKWARD_POST), std::optional<BackwardPrefetch>()}) {
+    run_mesh({2},
+             [&](const DeviceMesh& mesh) { train_beside_twin(mesh, ShardingStrategy::FULL_SHARD, 1e-6, prefetch); });
   }
 }
 

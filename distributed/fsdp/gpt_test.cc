@@ -15,12 +15,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "c10/testing/files.h"
 #include "distributed/fsdp/clip_grad.h"
 #include "distributed/fsdp/full_state_dict.h"
 #include "distributed/fsdp/fully_shard.h"
+#include "distributed/pipeline/orders.h"
 #include "distributed/pipeline/schedules.h"
 #include "distributed/process_group/init.h"
 #include "distributed/store/file_store.h"
@@ -202,6 +204,15 @@ TEST(FullyShardGpt, WithTensorAndSequenceParallelismTrainsAsOneProcess) {
   });
 }
 
+// Its parameter's gradient needs the parameter, and what gives the result needs neither.
+struct GainImpl : nn::Module {
+  GainImpl() : gain(register_parameter("gain", torch::ones({16}, torch::kDouble))) {}
+  Tensor forward(const Tensor& x) { return x * (gain * gain) + x; }
+  TORCH_MODULE_TENSORS(gain)
+  Tensor gain;
+};
+TORCH_MODULE(Gain);
+
 // One half of the layers. Microbatches go through it in order, each with the random numbers of its own.
 struct StageImpl : nn::Module {
   StageImpl(gpt::Gpt& model, int64_t number) : index(number) {
@@ -218,6 +229,7 @@ struct StageImpl : nn::Module {
     }
     block = model->layers()[static_cast<size_t>(index)];
     register_module("block", block);
+    register_module("gain", gain);
     if (index == 1) {
       norm = torch::nn::LayerNorm(std::dynamic_pointer_cast<nn::LayerNormImpl>(add("norm", children["final_norm"])));
       head = torch::nn::Linear(std::dynamic_pointer_cast<nn::LinearImpl>(add("head", children["head"])));
@@ -227,13 +239,14 @@ struct StageImpl : nn::Module {
     torch::manual_seed(static_cast<uint64_t>(seed++));
     Tensor x = in;
     if (index == 0) x = dropout(tokens(x) + positions(torch::arange(x.size(1), x.options())));
-    x = block(x);
+    x = gain(block(x));
     return index == 0 ? x : head(norm(x));
   }
   // To be said before the microbatches of a step.
   void begin(int64_t step, int64_t row) { seed = ((step * 2 + row) * 2 + index) * 100; }
 
   int64_t index, seed = 0;
+  Gain gain;
   torch::nn::Embedding tokens{nullptr}, positions{nullptr};
   torch::nn::Dropout dropout{nullptr};
   gpt::Block block{nullptr};
@@ -246,19 +259,32 @@ Tensor loss_of(const Tensor& logits, const Tensor& targets) {
   return torch::nn::functional::cross_entropy(logits.reshape({-1, logits.size(-1)}), targets.reshape({-1}));
 }
 
+// A gradient of weights behind a forward, after which the parameters may be gone.
+constexpr char kSplitBackwards[] =
+    "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0F3,0I2,0W2,0I3,0W3\n1F0,1I0,1F1,1W0,1I1,1F2,1W1,1I2,1F3,1W2,1I3,1W3\n";
+
+// With backwards as one, and in two parts, of inputs and of weights. Gradients are reduced once a step.
 TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
   run_two_by_two("pp", [](const tensor::DeviceMesh& mesh) {
     constexpr int64_t kMicrobatches = 4, kRowsOfAll = 2 * kMicrobatches;
     const int64_t row = mesh.get_local_rank("dp"), index = mesh.get_local_rank("pp");
-    for (const ReshardAfterForward& policy : kPolicies) {
+    for (const auto& [splits, policy] :
+         {std::pair{false, kPolicies[0]}, std::pair{true, ReshardAfterForward(true)}, std::pair{true, kPolicies[1]}}) {
       gpt::Gpt model = make()->model, twin = make()->model;
       for (gpt::Gpt* one : {&model, &twin}) (*one)->to(torch::kDouble);
       Stage mine(model, index), first(twin, 0), second(twin, 1);
       const FullyShardOptions options = FullyShardOptions(mesh["dp"]).reshard_after_forward(policy);
       fully_shard(mine->block, options);
+      fully_shard(mine->gain, options);
       fully_shard(mine, options);
+      int64_t reductions = 0;
+      Tensor watched = mine->block->parameters()[0];
+      watched.register_post_accumulate_grad_hook([&](const Tensor&) { ++reductions; });
       const pipelining::PipelineStage stage(mine, index, 2, torch::kCPU, {mesh.get_group("pp")});
-      pipelining::Schedule1F1B schedule(stage, kMicrobatches, loss_of);
+      pipelining::PipelineScheduleSingle schedule(stage, kMicrobatches, loss_of,
+                                                  splits
+                                                      ? pipelining::parse_csv(kSplitBackwards)
+                                                      : pipelining::one_forward_one_backward_order(2, kMicrobatches));
       const auto adam = torch::optim::AdamWOptions(1e-2).weight_decay(0.1);
       torch::optim::AdamW optimizer(mine->parameters(), adam), of_first(first->parameters(), adam),
           of_second(second->parameters(), adam);
@@ -271,6 +297,7 @@ TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
         mine->begin(step, row);
         std::vector<Tensor> losses;
         schedule.step({tokens[row]}, {.target = targets[row], .losses = &losses, .return_outputs = false});
+        TORCH_CHECK(reductions == step + 1, "after step ", step, " gradients were reduced ", reductions, " times");
         for (int64_t other = 0; other < 2; ++other) {
           for (Stage one : {first, second}) one->begin(step, other);
           for (int64_t m = 0; m < kMicrobatches; ++m) {
@@ -290,6 +317,40 @@ TEST(FullyShardGpt, InAPipelineTrainsAsOneProcess) {
       TORCH_CHECK(end < 0.8 * begin, "the loss went from ", begin, " to ", end);
     }
   });
+}
+
+// What one rank's forward throws ends the others' steps: those of its pipeline, and those that share its parameters.
+TEST(FullyShardGpt, AnErrorInAPipelineEndsAllThatShareParameters) {
+  const std::string folder = c10::testing::fresh_folder();
+  const auto ended = c10d::testing::run_processes(4, [&](int rank) {
+    torch::set_num_threads(1);
+    const auto store = c10::make_intrusive<c10d::FileStore>(folder + "/store", 4);
+    init_process_group("gloo", {.timeout = std::chrono::seconds(30), .world_size = 4, .rank = rank, .store = store});
+    const auto mesh = init_device_mesh(torch::kCPU, {2, 2}, {"dp", "pp"});
+    gpt::Gpt model = make()->model;
+    model->to(torch::kDouble);
+    Stage mine(model, mesh.get_local_rank("pp"));
+    fully_shard(mine->block, {mesh["dp"]});
+    fully_shard(mine, {mesh["dp"]});
+    int64_t calls = 0;
+    mine->block->register_forward_pre_hook(
+        [&](nn::Module&, const std::vector<Tensor>&) { TORCH_CHECK(rank != 0 || ++calls < 7, "no more layers"); });
+    const pipelining::PipelineStage stage(mine, mesh.get_local_rank("pp"), 2, torch::kCPU, {mesh.get_group("pp")});
+    pipelining::Schedule1F1B schedule(stage, 4, loss_of);
+    try {
+      for (int64_t step = 0; step < 1000; ++step) {
+        const Tensor words = torch::arange(4 * 9).remainder(16).view({4, 9});
+        schedule.step({words.narrow(1, 0, 8)}, {.target = words.narrow(1, 1, 8)});
+      }
+    } catch (const c10::Error& e) {
+      throw std::runtime_error(e.what_without_backtrace());
+    }
+  });
+  for (size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(ended[rank].exit_code, 1);
+    EXPECT_THAT(ended[rank].error, ::testing::HasSubstr("no more layers")) << rank;
+    EXPECT_LT(ended[rank].after.count(), 15000);
+  }
 }
 
 // The other throws within the deadline, and says who is gone and what it was about.

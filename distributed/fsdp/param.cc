@@ -65,6 +65,12 @@ std::vector<Placement> Ranks::placements(const Placement& of_shard) const {
   return result;
 }
 
+void Ranks::abort(const std::string& reason) const {
+  for (const GroupPtr& group : {shard, replicate}) {
+    if (group) group->abort(reason);
+  }
+}
+
 Param::Param(std::vector<Place> places, std::string name, const Tensor& whole, const Ranks& ranks,
              const std::optional<Shard>& placement, const FullyShardOptions& options)
     : places_(std::move(places)),

@@ -26,6 +26,7 @@ struct Ranks {
   int64_t index() const { return shard ? shard->getRank() : 0; }
   int64_t size() const { return mesh.size(); }
   std::vector<Placement> placements(const Placement& of_shard) const;
+  void abort(const std::string& reason) const;
 };
 
 /// A module, and the name of a parameter in it.

@@ -231,13 +231,14 @@ void ParamGroup::reshard_after_forward() {
 
 // --- gradients ---
 
-void ParamGroup::post_backward(Reductions& reductions) {
+void ParamGroup::post_backward(Reductions& reductions, bool defers) {
   const Unrecorded unrecorded;
-  if (!reduces_gradients) {
+  const bool reduces = reduces_gradients && !defers;
+  if (!reduces) {
     for (const auto& param : params_) param->keep_gradient(precision_.reduce_dtype());
   }
-  if (reshards_after_backward) reshard();
-  if (reduces_gradients) reductions.start(shared_from_this());
+  if (reshards_after_backward && !defers) reshard();
+  if (reduces) reductions.start(shared_from_this());
 }
 
 void ParamGroup::summon() {
@@ -295,6 +296,9 @@ Reduction::Reduction(std::shared_ptr<ParamGroup> group) : group_(std::move(group
       c10d::ReduceScatterOptions scatter;
       scatter.reduceOp = division.scatter;
       bucket.work = ranks.shard->_reduce_scatter_base(bucket.output, bucket.input, scatter);
+      // The work lets go of it as soon as it is done, whenever that is noticed here. On other devices memory that is
+      // given back may be taken by what runs before the work.
+      if (bucket.input.is_cpu()) bucket.input = Tensor();
     } else {
       bucket.output = at::view(bucket.input, {bucket.numel});
     }
@@ -356,13 +360,17 @@ void Reduction::drop() noexcept {
 
 void Reductions::start(std::shared_ptr<ParamGroup> group) {
   // Before the next one takes memory.
-  if (!running_.empty()) running_.back().start_all_reduce();
+  wait_for_scatter();
   if (running_.size() > 1) {
     running_.front().finish();
     running_.pop_front();
   }
   Reduction reduction(std::move(group));
   if (!reduction.is_empty()) running_.push_back(std::move(reduction));
+}
+
+void Reductions::wait_for_scatter() {
+  if (!running_.empty()) running_.back().start_all_reduce();
 }
 
 void Reductions::finish() {

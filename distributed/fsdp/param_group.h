@@ -21,9 +21,10 @@ struct Bucket {
   at::ScalarType dtype = at::ScalarType::Undefined;
   std::vector<Param*> params;
   std::vector<int64_t> offsets;
-  int64_t numel = 0;  // of a part
+  int64_t numel = 0;      // of a part
   bool is_alone = false;  // one large parameter, which is sent from where it lies, and received there
-  at::Tensor input, output;
+  at::Tensor input;       // on the CPU the work holds it, and no longer than it has to
+  at::Tensor output;
   c10::intrusive_ptr<c10d::Work> work;
 
   at::Tensor slot(const at::Tensor& flat, size_t i, int64_t parts) const;
@@ -54,6 +55,8 @@ class Reduction {
 class Reductions {
  public:
   void start(std::shared_ptr<ParamGroup> group);
+  /// Waits until none scatters: what was sent has no memory then.
+  void wait_for_scatter();
   void finish();
   void drop() noexcept;
 
@@ -69,6 +72,8 @@ class ParamGroup : public std::enable_shared_from_this<ParamGroup> {
   const std::vector<std::unique_ptr<Param>>& params() const { return params_; }
   const Ranks& ranks() const { return ranks_; }
   bool is_whole() const { return state_ == State::kWhole; }
+  /// Whether the parameters are there, or on their way.
+  bool is_gathered() const { return is_whole() || !gather_.empty(); }
 
   /// Starts to gather, where the parameters are not there or on their way.
   void unshard();
@@ -78,8 +83,8 @@ class ParamGroup : public std::enable_shared_from_this<ParamGroup> {
   void reshard();
   /// The same, but keeps what a smaller group of ranks can gather from, where the policy says so.
   void reshard_after_forward();
-  /// Reduces the gradients, or keeps them.
-  void post_backward(Reductions& reductions);
+  /// Reduces the gradients, or keeps them: if `defers`, whatever FSDPModule has set; the parameters stay, too.
+  void post_backward(Reductions& reductions, bool defers);
   /// The whole parameters in their own dtype, for others than forward; and their end: with `writeback` the shards
   /// become what these are then.
   void summon();

@@ -9,6 +9,7 @@
 #include "autograd/function/custom_function.h"
 #include "c10/core/grad_mode.h"
 #include "c10/util/exception.h"
+#include "distributed/fsdp/pipelined.h"
 #include "nn/module/module.h"
 #include "nn/module/replacement.h"
 #include "nn/module/state_dict.h"
@@ -89,6 +90,15 @@ std::shared_ptr<State> State::attach(std::vector<nn::Module*> modules, std::shar
   state->precision_ = precision;
   for (nn::Module* const module : state->modules_) {
     nn::attach(*module, std::make_shared<const Attached>(Attached{state}));
+    nn::attach(*module, std::make_shared<const Pipelined>(Pipelined{
+                            .defer = [state](bool defers) { state->set_defers(defers); },
+                            .gather = [state] { state->gather(); },
+                            .finish = [state] { state->finish_deferred(); },
+                            .abort =
+                                [state](const std::string& reason) {
+                                  if (state->group_ != nullptr) state->group_->ranks().abort(reason);
+                                },
+                        }));
     // The module owns the state.
     module->register_forward_pre_hook(
         [state](nn::Module& m, const std::vector<Tensor>& inputs) { return state->pre_forward(m, inputs); },
@@ -235,15 +245,19 @@ void State::pre_backward() {
   phase_ = Phase::kBackward;
   if (group_ == nullptr) return;
   if (group_->unshards_in_backward) {
-    group_->unshard();
-    group_->wait_for_unshard();
+    // Where nobody has gathered ahead memory matters more than time.
+    if (!group_->is_gathered()) iteration_->reductions.wait_for_scatter();
+    gather();
   }
+  const size_t place = places_.empty() ? 0 : places_.back();
+  if (!places_.empty()) places_.pop_back();
   if (!backward_prefetch.empty()) {
     prefetch(backward_prefetch);
-  } else if (!places_.empty()) {
-    prefetch_before(places_.back());
+  } else if (prefetches == Prefetch::kBefore) {
+    prefetch_before(place);
+  } else if (prefetches == Prefetch::kBehind) {
+    next_place_ = place;
   }
-  if (!places_.empty()) places_.pop_back();
 }
 
 void State::prefetch(const std::vector<std::weak_ptr<State>>& states) {
@@ -260,24 +274,36 @@ void State::prefetch_before(size_t place) {
   if (state != nullptr && state->group_->unshards_in_backward) state->group_->unshard();
 }
 
-void State::post_backward() {
+void State::post_backward(bool is_end) {
   phase_ = Phase::kIdle;
-  if (group_ != nullptr) group_->post_backward(iteration_->reductions);
+  if (group_ != nullptr) group_->post_backward(iteration_->reductions, defers_);
+  const size_t next = std::exchange(next_place_, 0);
+  if (!is_end) prefetch_before(next);
 }
 
 // Modules whose arguments need no gradient are done only now, and so are those that were gathered in vain.
 void State::end_of_backward() {
   const auto all = iteration_->states;
   for (const auto& weak : all) {
-    if (const auto state = weak.lock()) state->post_backward();
+    if (const auto state = weak.lock()) state->post_backward(/*is_end=*/true);
   }
   iteration_->pass = 0;
-  if (!is_last_backward) return;
+  if (!is_last_backward || defers_) return;
   iteration_->reductions.finish();
   iteration_->after_forward.clear();
   for (const auto& weak : all) {
     if (const auto state = weak.lock()) state->places_.clear();
   }
+}
+
+void State::gather() {
+  if (group_ == nullptr) return;
+  group_->unshard();
+  group_->wait_for_unshard();
+}
+
+void State::finish_deferred() {
+  if (is_root()) end_of_backward();
 }
 
 void State::reset_iteration() noexcept {

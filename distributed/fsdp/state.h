@@ -44,7 +44,16 @@ class State : public std::enable_shared_from_this<State> {
   /// See FSDPModule.
   void reset_iteration() noexcept;
 
+  /// See Pipelined.
+  void set_defers(bool defers) { defers_ = defers; }
+  void gather();
+  void finish_deferred();
+
   bool is_last_backward = true;  // of the root
+  /// When the module that ended forward before this one is gathered in backward, if `backward_prefetch` is empty:
+  /// never, before this one is computed with, or behind it.
+  enum class Prefetch : uint8_t { kNever, kBefore, kBehind };
+  Prefetch prefetches = Prefetch::kBefore;
   std::vector<std::weak_ptr<State>> forward_prefetch, backward_prefetch;
 
  private:
@@ -57,7 +66,7 @@ class State : public std::enable_shared_from_this<State> {
   nn::detail::Replacement pre_forward(nn::Module& module, const std::vector<at::Tensor>& inputs);
   nn::detail::Replacement post_forward(nn::Module& module, const std::vector<at::Tensor>& outputs);
   void pre_backward();
-  void post_backward();
+  void post_backward(bool is_end = false);
   void end_of_backward();
   void prefetch(const std::vector<std::weak_ptr<State>>& states);
   void prefetch_before(size_t place);
@@ -70,6 +79,8 @@ class State : public std::enable_shared_from_this<State> {
   std::shared_ptr<Iteration> iteration_;
   const State* root_ = nullptr;
   Phase phase_ = Phase::kIdle;
+  bool defers_ = false;
+  size_t next_place_ = 0;       // of what is gathered behind this one
   std::vector<size_t> places_;  // in the iteration's after_forward
 };
 

@@ -122,10 +122,18 @@ class PipelineSchedule::Step {
 
   Tensors run(const Tensors& args) {
     guarded("taking its arguments", [&] { take_arguments(args); });
+    if (trains_) {
+      for (const auto& [index, part] : parts_) part.stage.before_backwards();
+    }
     for (const Action& action : order_[static_cast<size_t>(group_->getRank())]) {
       guarded(action, [&] {
         act(action);
         let_go_of_sent();
+      });
+    }
+    if (trains_) {
+      guarded("reducing gradients", [&] {
+        for (const auto& [index, part] : parts_) part.stage.after_backwards();
       });
     }
     guarded("the last sends", [&] {
@@ -325,7 +333,11 @@ class PipelineSchedule::Step {
     pass_on(part, m, std::move(of_inputs));
   }
 
-  void backward_of_weights(Part& part, size_t m) { accumulate(part, std::exchange(part.microbatches[m].rest, {})); }
+  void backward_of_weights(Part& part, size_t m) {
+    WeightBackward rest = std::exchange(part.microbatches[m].rest, {});
+    if (rest.reads_parameters) part.stage.before_weight_backward();
+    accumulate(part, std::move(rest));
+  }
 
   void accumulate(Part& part, WeightBackward rest) {
     if (--part.backwards_left == 0) part.stage.before_last_backward();

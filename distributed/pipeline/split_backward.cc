@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/engine/accumulate_grad.h"
 #include "autograd/engine/autograd_meta.h"
 #include "autograd/engine/node_extras.h"
 #include "c10/util/scope_exit.h"
@@ -91,7 +92,10 @@ std::pair<variable_list, WeightBackward> backward_input(const edge_list& roots, 
     auto branch = std::make_unique<Branch>();
     for (size_t i = 0; i < node->num_outputs(); ++i) {
       const Edge& edge = node->next_edge(i);
-      if (edge.is_valid() && !leads_on(edge)) branch->edges.emplace_back(i, edge);
+      if (!edge.is_valid() || leads_on(edge)) continue;
+      branch->edges.emplace_back(i, edge);
+      // What is behind it is made of parameters, and may need their values for its gradients.
+      rest.reads_parameters |= dynamic_cast<AccumulateGrad*>(edge.function.get()) == nullptr;
     }
     if (branch->edges.empty()) {
       others.push_back(node->getptr());

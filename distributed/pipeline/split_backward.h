@@ -12,6 +12,8 @@ namespace torch::distributed::pipelining {
 struct WeightBackward {
   autograd::edge_list roots;
   autograd::variable_list gradients;
+  /// Whether it may read values of leaves: where it goes to them through other nodes.
+  bool reads_parameters = false;
   /// Adds to grad() of all leaves that are left, once.
   void run();
 };

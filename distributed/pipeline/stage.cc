@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "distributed/fsdp/pipelined.h"
 #include "distributed/process_group/init.h"
+#include "nn/module/replacement.h"
 
 namespace torch::distributed::pipelining {
 
@@ -39,8 +41,33 @@ void PipelineStage::before_last_backward() const {
   ddp_->reducer()->prepare_for_backward({});
 }
 
+// By all of them: a stage may be sharded as a whole, or have modules that are.
+template <class Act>
+void PipelineStage::for_sharded(const Act& act) const {
+  submodule_->apply([&](nn::Module& module) {
+    if (const auto* const sharded = nn::attached<fsdp::detail::Pipelined>(module)) act(*sharded);
+  });
+}
+
+void PipelineStage::before_backwards() const {
+  for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.defer(true); });
+}
+
+void PipelineStage::before_weight_backward() const {
+  for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.gather(); });
+}
+
+void PipelineStage::after_backwards() const {
+  for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.defer(false); });
+  for_sharded([](const fsdp::detail::Pipelined& sharded) { sharded.finish(); });
+}
+
 void PipelineStage::abort(const std::string& reason) const {
   group()->abort(reason);
+  for_sharded([&](const fsdp::detail::Pipelined& sharded) {
+    sharded.defer(false);
+    sharded.abort(reason);
+  });
   if (ddp_ != nullptr) ddp_->process_group()->abort(reason);
 }
 

@@ -101,7 +101,9 @@ Tensors call_with(M& module, const Tensors& args) {
 /// told them with the first one; they may differ from step to step.
 ///
 /// A DistributedDataParallel is called such that its gradients are averaged in the last backward of each step; then
-/// find_unused_parameters and static_graph throw, and buffers are rank 0's as they were at the first step.
+/// find_unused_parameters and static_graph throw, and buffers are rank 0's as they were at the first step. Gradients of
+/// modules of fully_shard() are reduced once, at the end of each step; until then each rank has them whole, and the
+/// parameters, too, unless a forward frees these (reshard_after_forward).
 class PipelineStage {
  public:
   template <class M>
@@ -135,16 +137,22 @@ class PipelineStage {
   const std::shared_ptr<nn::Module>& submodule() const { return submodule_; }
   const PipelineStageOptions& options() const { return options_; }
 
-  /// For schedules. The results of forward; what must be done before the last of a step's backwards; and what ends the
-  /// groups that this rank works in.
+  /// For schedules. The results of forward; what must be done before and after the backwards of a step, before the
+  /// last of a stage's, and before one of weights alone that reads parameters; and what ends the groups that this rank
+  /// works in.
   Tensors forward(const Tensors& args) const { return forward_(args); }
+  void before_backwards() const;
   void before_last_backward() const;
+  void before_weight_backward() const;
+  void after_backwards() const;
   void abort(const std::string& reason) const;
 
  private:
   PipelineStage(std::shared_ptr<nn::Module> submodule, int64_t stage_index, int64_t num_stages, c10::Device device,
                 PipelineStageOptions options, std::nullptr_t);
   void take_ddp(nn::parallel::DistributedDataParallelBase* ddp);
+  template <class Act>
+  void for_sharded(const Act& act) const;
 
   std::shared_ptr<nn::Module> submodule_;
   int64_t stage_index_, num_stages_;

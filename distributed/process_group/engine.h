@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,11 +44,12 @@ class LostRanksError : public c10::DistBackendError {
 /// Reductions take SUM, PRODUCT, MIN, MAX, BAND, BOR and BXOR.
 class Engine {
  public:
-  /// Of an operation: its tag, the same on all ranks and no other's meanwhile (what follows it may have the same), and
-  /// until when it must be done.
+  /// Of an operation: its tag, the same on all ranks and no other's meanwhile (what follows it may have the same),
+  /// until when it must be done, and what finds out whether all ranks call the same, and throws where they do not.
   struct Call {
     uint32_t tag = 0;
     std::chrono::steady_clock::time_point deadline;
+    std::function<void()> agree;
   };
 
   Engine(int rank, int size) : rank_(rank), size_(size) {}
@@ -64,6 +66,9 @@ class Engine {
   virtual bool averages() const { return false; }
   /// Whether reduce_scatter changes its input.
   virtual bool changes_inputs() const { return true; }
+  /// Whether the operations of all ranks call Call::agree: before they write results, and before anything that goes
+  /// wrong where the ranks do not call the same. Otherwise who calls them has done that.
+  virtual bool agrees() const { return false; }
   /// Throws c10::Error, naming `operation`, where elements of the dtype cannot be reduced like that.
   virtual void check_reduction(const char* operation, const ReduceOp& op, c10::ScalarType dtype) const;
 

@@ -8,6 +8,8 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "autograd/function/custom_function.h"
+#include "c10/core/thread_state.h"
+#include "c10/dispatch/registry.h"
 #include "c10/util/exception.h"
 #include "distributed/process_group/group_registry.h"
 #include "distributed/process_group/pending_tensor.h"
@@ -176,6 +178,29 @@ StepPtr step(Step::Kind kind, const GroupOrName& group) {
   return made;
 }
 
+// While a program is recorded (graph/capture) calls are the operators', with the group's name, and their results are
+// waited for by nodes: what loads the program need not know of pending tensors.
+bool is_recorded() {
+  const c10::ThreadState& state = c10::thread_state();
+  return state.included.has(c10::DispatchKey::Tracer) && !state.excluded.has(c10::DispatchKey::Tracer);
+}
+const std::string& name_of_group(const GroupOrName& group) {
+  return group.get()->getGroupName();
+}
+template <class... Arguments>
+Tensor record(const char* name, const Arguments&... arguments) {
+  const auto op = c10::Dispatcher::singleton().findSchema(c10::OperatorName(name, ""));
+  TORCH_CHECK_NOT_IMPLEMENTED(op.has_value(), name, " is not linked, by which a program calls a collective: link ",
+                              "//distributed/process_group:functional_operators");
+  c10::Stack stack{c10::IValue(arguments)...};
+  op->callBoxed(stack);
+  return stack.at(0).toTensor();
+}
+template <class... Arguments>
+Tensor record_and_wait(const char* name, const Arguments&... arguments) {
+  return record("_c10d_functional::wait_tensor", record(name, arguments...));
+}
+
 template <class F>
 Tensors each(const Tensors& inputs, const F& f) {
   Tensors outputs;
@@ -191,12 +216,17 @@ GroupOrName::GroupOrName(c10::intrusive_ptr<ProcessGroup> group) : group_(std::m
 GroupOrName::GroupOrName(const std::string& name) : group_(resolve_process_group(name)) {}
 
 Tensor all_reduce(const Tensor& input, const std::string& reduce_op, const GroupOrName& group) {
+  if (is_recorded()) return record_and_wait("_c10d_functional::all_reduce", input, reduce_op, name_of_group(group));
   const StepPtr made = step(Step::ALL_REDUCE, group);
   made->op = to_reduce_op(reduce_op);
   return Collective::apply(input, made);
 }
 Tensor& all_reduce_(Tensor& input, const std::string& reduce_op, const GroupOrName& group) {
   check_in_place("all_reduce_", input);
+  if (is_recorded()) {
+    record_and_wait("_c10d_functional::all_reduce_", input, reduce_op, name_of_group(group));
+    return input;
+  }
   const ReduceOp op = to_reduce_op(reduce_op);
   run_in_place(input, [&](Tensor& plain) {
     Tensors list{plain};
@@ -214,6 +244,9 @@ Tensors all_reduce_coalesced_(Tensors inputs, const std::string& reduce_op, cons
 
 Tensor all_gather_into_tensor(const Tensor& input, int64_t group_size, const GroupOrName& group) {
   check_input("all_gather_into_tensor", input, group.get(), group_size);
+  if (is_recorded()) {
+    return record_and_wait("_c10d_functional::all_gather_into_tensor", input, group_size, name_of_group(group));
+  }
   return Collective::apply(input, step(Step::ALL_GATHER, group));
 }
 Tensors all_gather_into_tensor_coalesced(const Tensors& inputs, int64_t group_size, const GroupOrName& group) {
@@ -223,6 +256,10 @@ Tensor& all_gather_into_tensor_out(const Tensor& input, int64_t group_size, cons
   check_input("all_gather_into_tensor_out", input, group.get(), group_size);
   check_in_place("all_gather_into_tensor_out", input);
   check_in_place("all_gather_into_tensor_out", output);
+  if (is_recorded()) {
+    record_and_wait("_c10d_functional::all_gather_into_tensor_out", input, group_size, name_of_group(group), output);
+    return output;
+  }
   Tensor in = waited_tensor(input);
   run_in_place(output, [&](Tensor& plain) { return group.get()->all_gather_single(plain, in); });
   return output;
@@ -233,6 +270,10 @@ Tensor reduce_scatter_tensor(const Tensor& input, const std::string& reduce_op, 
   check_input("reduce_scatter_tensor", input, group.get(), group_size);
   TORCH_CHECK_VALUE(input.size(0) % group_size == 0, "reduce_scatter_tensor: the ", input.size(0),
                     " rows cannot be divided among ", group_size, " ranks");
+  if (is_recorded()) {
+    return record_and_wait("_c10d_functional::reduce_scatter_tensor", input, reduce_op, group_size,
+                           name_of_group(group));
+  }
   const StepPtr made = step(Step::REDUCE_SCATTER, group);
   made->op = to_reduce_op(reduce_op);
   return Collective::apply(input, made);
@@ -247,6 +288,15 @@ Tensor all_to_all_single(const Tensor& input, c10::IntArrayRef output_split_size
   check_input("all_to_all_single", input, group.get(), group.get()->getSize());
   TORCH_CHECK_VALUE(output_split_sizes.empty() == input_split_sizes.empty(),
                     "all_to_all_single: both sizes are expected, or none");
+  if (is_recorded()) {
+    // PyTorch's operator takes no sizes for rows that are none.
+    const int64_t ranks = group.get()->getSize();
+    const std::vector<int64_t> equal(static_cast<size_t>(ranks), input.size(0) / ranks);
+    return record_and_wait("_c10d_functional::all_to_all_single", input,
+                           output_split_sizes.empty() ? c10::IntArrayRef(equal) : output_split_sizes,
+                           input_split_sizes.empty() ? c10::IntArrayRef(equal) : input_split_sizes,
+                           name_of_group(group));
+  }
   const StepPtr made = step(Step::ALL_TO_ALL, group);
   made->out_rows = output_split_sizes.vec();
   made->in_rows = input_split_sizes.vec();
@@ -254,12 +304,17 @@ Tensor all_to_all_single(const Tensor& input, c10::IntArrayRef output_split_size
 }
 
 Tensor broadcast(const Tensor& input, int64_t src, const GroupOrName& group) {
+  if (is_recorded()) return record_and_wait("_c10d_functional::broadcast", input, src, name_of_group(group));
   const StepPtr made = step(Step::BROADCAST, group);
   made->root = src;
   return Collective::apply(input, made);
 }
 Tensor& broadcast_(Tensor& input, int64_t src, const GroupOrName& group) {
   check_in_place("broadcast_", input);
+  if (is_recorded()) {
+    record_and_wait("_c10d_functional::broadcast_", input, src, name_of_group(group));
+    return input;
+  }
   run_in_place(input, [&](Tensor& plain) {
     Tensors list{plain};
     return group.get()->broadcast(list, {.rootRank = src});
@@ -269,6 +324,7 @@ Tensor& broadcast_(Tensor& input, int64_t src, const GroupOrName& group) {
 
 Tensor wait_tensor(const Tensor& tensor) {
   if (at::wrapper_of<PendingTensor>(tensor) == nullptr) return tensor;
+  if (is_recorded()) return record("_c10d_functional::wait_tensor", tensor);
   const Tensor plain = Waiting::apply(tensor);
   static_cast<PendingTensor&>(*tensor.unsafeGetTensorImpl()).attach_storage();
   return plain;

@@ -15,7 +15,53 @@ using Clock = std::chrono::steady_clock;
 // Tags of messages between two ranks, and of operations of all, of which each has two.
 constexpr uint32_t kBetweenRanks = 0x80000000u, kMonitored = 0x7FFFFFFFu, kSequences = 1u << 29;
 
+// How often a thread looks for an operation that was to be waited for, how long one lies in the queue before it is
+// taken for one that is not, and after how many looks at an empty queue it goes to sleep.
+constexpr std::chrono::microseconds kLook(1000), kAtOnce(200);
+constexpr int kLooks = 20;
+// How many operations in a row were waited for where the next one is expected to be.
+constexpr int kHabit = 3;
+
 }  // namespace
+
+// Knows its backend as long as it waits in the queue, which the backend outlives.
+class HostBackend::HostOperation final : public Operation {
+ public:
+  HostOperation(HostBackend* backend, int rank, const Fingerprint& fingerprint, std::chrono::milliseconds timeout,
+                std::vector<at::Tensor> outputs, Body body, uint64_t record)
+      : Operation(rank, fingerprint, timeout, std::move(outputs), std::move(body), record),
+        waited_for_(backend->waited_for_),
+        backend_(backend) {}
+
+  bool wait(std::chrono::milliseconds timeout) override {
+    if (timeout == kNoTimeout || timeout == kUnsetTimeout) {
+      std::chrono::steady_clock::now() - started_ < kAtOnce ? waited_for_->fetch_add(1) : waited_for_->exchange(0);
+      run_here();
+    }
+    return Operation::wait(timeout);
+  }
+  // By a thread of the backend's, before it runs it.
+  void set_taken() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    backend_ = nullptr;
+  }
+
+ private:
+  void run_here() {
+    HostBackend* backend = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (backend_ == nullptr || !backend_->lend(*this)) return;
+      backend = std::exchange(backend_, nullptr);
+    }
+    backend->run_lent(OperationPtr::reclaim_copy(this));
+  }
+
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  const std::shared_ptr<std::atomic<int>> waited_for_;  // the backend's
+  std::mutex mutex_;
+  HostBackend* backend_;  // guarded by mutex_
+};
 
 HostBackend::HostBackend(std::unique_ptr<Engine> engine, c10::intrusive_ptr<HostOptions> options,
                          std::unique_ptr<Notice> notice)
@@ -50,7 +96,8 @@ void HostBackend::end_threads() {
     std::erase_if(threads_, [](const std::thread& thread) { return !thread.joinable(); });
     is_own = !threads_.empty();
   }
-  changed_.notify_all();
+  queue_changed_.notify_all();
+  lines_changed_.notify_all();
   if (is_own) {
     if (own_line_ != nullptr) {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -60,25 +107,65 @@ void HostBackend::end_threads() {
     serve_lines();
   }
   for (std::thread& thread : others) thread.join();
+  std::unique_lock<std::mutex> lock(mutex_);
+  is_idle_.wait(lock, [&] { return active_ == 0; });
+}
+
+EngineBackend::OperationPtr HostBackend::make_operation(const Fingerprint& fingerprint,
+                                                        std::chrono::milliseconds timeout,
+                                                        std::vector<at::Tensor> outputs, Body body, uint64_t record) {
+  const bool is_lent = number_of_threads_ > 0 && !isP2POp(fingerprint.operation);
+  if (!is_lent) return EngineBackend::make_operation(fingerprint, timeout, std::move(outputs), std::move(body), record);
+  return c10::make_intrusive<HostOperation>(this, rank_, fingerprint, timeout, std::move(outputs), std::move(body),
+                                            record);
 }
 
 void HostBackend::enqueue(const OperationPtr& operation) {
   if (number_of_threads_ == 0) return;
-  isP2POp(operation->retrieveOpType()) ? queue_on_line(operation) : queue_.push_back(operation);
+  if (isP2POp(operation->retrieveOpType())) return queue_on_line(operation);
+  operation->begin = Clock::now();
+  has_started_ = true;
+  queue_.push_back(operation);
 }
 
+// Waking a thread takes longer than a small operation: no thread is woken for one that is about to be waited for.
 void HostBackend::carry_on(const OperationPtr& operation) {
-  number_of_threads_ > 0 ? changed_.notify_all() : run(operation);
+  if (number_of_threads_ == 0) return run(operation);
+  if (isP2POp(operation->retrieveOpType())) return lines_changed_.notify_one();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (queue_.empty() || (expects_wait() && is_looking_ && queue_.size() == 1 && !stopping_)) return;
+  }
+  queue_changed_.notify_one();
+}
+
+// Whether the operation left the queue for the thread that waits for it.
+bool HostBackend::lend(const HostOperation& operation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (queue_.empty() || queue_.front().get() != &operation || active_ == number_of_threads_) return false;
+  queue_.pop_front();
+  ++active_;
+  return true;
+}
+
+// As a thread of the backend's would: with nothing switched on or off. The backend may be gone then.
+void HostBackend::run_lent(OperationPtr operation) {
+  const c10::ThreadState state = std::exchange(c10::thread_state(), c10::ThreadState());
+  run(std::move(operation));
+  c10::thread_state() = state;
 }
 
 void HostBackend::serve() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    await_operation(lock);
     if (queue_.empty()) return;
     OperationPtr operation = std::move(queue_.front());
     queue_.pop_front();
+    ++active_;
+    if (!queue_.empty()) queue_changed_.notify_one();
     lock.unlock();
+    static_cast<HostOperation&>(*operation).set_taken();
     run(std::move(operation));
     if (is_gone_) return;
     lock.lock();
@@ -103,11 +190,15 @@ void HostBackend::run(OperationPtr operation) {
     const bool is_between = isP2POp(operation->retrieveOpType());
     call.tag = is_between ? kBetweenRanks | static_cast<uint32_t>(operation->tag)
                           : static_cast<uint32_t>(operation->fingerprint.sequence % kSequences * 2);
-    if (!is_between) {
-      if (compares_calls_) compare_calls(call, operation->fingerprint);
-      ++call.tag;
-    }
+    bool has_agreed = is_between || !compares_calls_ || size_ == 1;
+    call.agree = [&] {
+      if (std::exchange(has_agreed, true)) return;
+      compare_calls({.tag = call.tag - 1, .deadline = call.deadline}, operation->fingerprint);
+    };
+    if (!is_between) ++call.tag;
+    if (!engine_->agrees()) call.agree();
     operation->body(call, *operation);
+    call.agree();
   } catch (const std::exception& e) {
     error = failed(*operation, e, ms());
   }
@@ -116,19 +207,51 @@ void HostBackend::run(OperationPtr operation) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::erase(running_, operation);
+    if (number_of_threads_ > 0 && !isP2POp(operation->retrieveOpType())) {
+      --active_;
+      if (!queue_.empty()) queue_changed_.notify_one();
+      is_idle_.notify_all();
+    }
   }
   operation->finish(error);
 }
 
 // All calls are the same if each is its left neighbour's.
 void HostBackend::compare_calls(const Engine::Call& call, const Fingerprint& mine) {
-  if (size_ == 1) return;
   Fingerprint theirs;
   const int left = (rank_ + size_ - 1) % size_;
   static_assert(std::is_trivially_copyable_v<Fingerprint>);
   engine_->send_receive(call, &mine, (rank_ + 1) % size_, &theirs, left, sizeof mine);
   TORCH_CHECK_WITH(DistBackendError, theirs == mine, "the ranks do not call the same: rank ", rank_, " called ",
                    describe(mine), ", and rank ", left, " called ", describe(theirs));
+}
+
+bool HostBackend::expects_wait() const {
+  return *waited_for_ >= kHabit;
+}
+
+// Until a thread of the backend's is to take the first operation of the queue, or the backend ends and there is none.
+void HostBackend::await_operation(std::unique_lock<std::mutex>& lock) {
+  int looks = 0;
+  while (true) {
+    if (queue_.empty() ? stopping_ : active_ < number_of_threads_) {
+      if (queue_.size() != 1 || !expects_wait() || stopping_) return;
+      if (Clock::now() - queue_.front()->begin >= kAtOnce) {
+        *waited_for_ = 0;
+        return;
+      }
+    }
+    if (!expects_wait() || is_looking_ || (queue_.empty() && looks >= kLooks)) {
+      queue_changed_.wait(lock);
+      looks = 0;
+      continue;
+    }
+    is_looking_ = true;
+    has_started_ = false;
+    queue_changed_.wait_for(lock, kLook);
+    is_looking_ = false;
+    looks = has_started_ ? 0 : looks + 1;
+  }
 }
 
 void HostBackend::queue_on_line(const OperationPtr& operation) {
@@ -145,7 +268,7 @@ void HostBackend::serve_lines() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     ++idle_line_threads_;
-    changed_.wait(lock, [&] { return stopping_ || !ready_lines_.empty(); });
+    lines_changed_.wait(lock, [&] { return stopping_ || !ready_lines_.empty(); });
     --idle_line_threads_;
     if (ready_lines_.empty()) return;
     const Line line = ready_lines_.front();

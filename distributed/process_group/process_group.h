@@ -29,6 +29,9 @@ namespace c10d {
 /// Operations are Backend's; what they take and give is said there.
 class ProcessGroup : public torch::CustomClassHolder {
  public:
+  /// What programs from before PyTorch 1.10 call it.
+  using Work = c10d::Work;
+
   enum BackendType : uint8_t { UNDEFINED = 0, GLOO = 1, NCCL = 2, UCC = 3, MPI = 4, XCCL = 5, CUSTOM = 6 };
   /// "gloo", ...; "undefined", "custom".
   static std::string backendTypeToString(BackendType type);

@@ -338,11 +338,38 @@ std::shared_ptr<rpc::RpcAgent> DistAutogradContainer::agent() const {
   return agent;
 }
 
-ContextPtr DistAutogradContainer::newContext() {
+int64_t DistAutogradContainer::currentContextId() {
+  return current_id == 0 ? kNoContext : current_id;
+}
+void DistAutogradContainer::forceCurrentContextId(int64_t id) {
+  current_id = id == kNoContext ? 0 : id;
+}
+void DistAutogradContainer::setCurrentContextId(int64_t id) {
   TORCH_CHECK(current_id == 0, "Already have an autograd context id for this thread: ", current_id);
+  forceCurrentContextId(id);
+}
+void DistAutogradContainer::clearCurrentContext() {
+  current_id = 0;
+}
+bool DistAutogradContainer::hasValidContext() const {
+  return current_id != 0 && find(current_id) != nullptr;
+}
+ContextPtr DistAutogradContainer::currentContext() const {
+  TORCH_CHECK(hasValidContext(),
+              "rpc: this thread is in no autograd context: make one with newContext() or "
+              "torch::distributed::autograd::context");
+  return retrieveContext(current_id);
+}
+
+int64_t DistAutogradContainer::newAutogradMessageId() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const int64_t id = static_cast<int64_t>(own_) << 48 | next_++;
-  return contexts_[id] = std::make_shared<DistAutogradContext>(id, own_);
+  return static_cast<int64_t>(own_) << 48 | next_++;
+}
+
+ContextPtr DistAutogradContainer::newContext() {
+  const int64_t id = newAutogradMessageId();
+  setCurrentContextId(id);
+  return getOrCreateContext(id);
 }
 
 ContextPtr DistAutogradContainer::find(int64_t id) const {
@@ -363,6 +390,12 @@ ContextPtr DistAutogradContainer::getOrCreateContext(int64_t id) {
 }
 
 void DistAutogradContainer::releaseContext(int64_t id) {
+  isValidContext(id);
+  releaseContextIfPresent(id);
+}
+
+void DistAutogradContainer::releaseContextIfPresent(int64_t id) {
+  if (current_id == id) current_id = 0;
   ContextPtr context;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -408,10 +441,7 @@ void DistAutogradContainer::record_send(Message& message, worker_id_t to, int64_
   if (edges.empty()) return;
   auto node = c10::make_intrusive<SendRpcBackward>(std::move(edges));
   for (const Tensor& t : tensors) node->add_input_metadata(t);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    message.autograd_message = static_cast<int64_t>(own_) << 48 | next_++;
-  }
+  message.autograd_message = newAutogradMessageId();
   context->addSendFunction(message.autograd_message, std::move(node));
 }
 
@@ -441,11 +471,7 @@ void DistAutogradContainer::backward(int64_t id, const std::vector<Tensor>& root
     grads.push_back(grad_ops::one(roots[i]));
   }
   const ContextPtr context = retrieveContext(id);
-  int64_t pass = 0;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    pass = static_cast<int64_t>(own_) << 48 | next_++;
-  }
+  const int64_t pass = newAutogradMessageId();
   const std::shared_ptr<rpc::RpcAgent> agent = this->agent();
   rpc::detail::wait_for(all_of(context->run_roots(pass, retain_graph, edges, grads, *agent), [] { return IValue(); }));
   context->check_whole();
@@ -467,13 +493,12 @@ FuturePtr DistAutogradContainer::propagate(const Message& request) {
 // --- for users ---
 
 context::context() {
-  const ContextPtr made = DistAutogradContainer::current()->newContext();
-  id_ = current_id = made->contextId();
+  id_ = DistAutogradContainer::current()->newContext()->contextId();
 }
 context::~context() {
   current_id = 0;
   try {
-    DistAutogradContainer::current()->releaseContext(id_);
+    DistAutogradContainer::current()->releaseContextIfPresent(id_);
   } catch (const c10::Error&) {
     // RPC was shut down, and with it all contexts.
   }
@@ -481,6 +506,10 @@ context::~context() {
 
 void backward(int64_t context_id, const std::vector<Tensor>& roots, bool retain_graph) {
   DistAutogradContainer::current()->backward(context_id, roots, retain_graph);
+}
+DistEngine& DistEngine::getInstance() {
+  static DistEngine engine;
+  return engine;
 }
 c10::Dict<Tensor, Tensor> get_gradients(int64_t context_id) {
   return DistAutogradContainer::current()->retrieveContext(context_id)->getGradients();

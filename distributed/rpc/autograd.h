@@ -39,8 +39,17 @@ class context {
 /// Computes the gradients of the sum of `roots` on all workers that took part, and returns when they are there. Each
 /// root is a tensor of one element that requires a gradient (else c10::ValueError). Saved tensors are freed unless
 /// `retain_graph`. Gradients of several calls add up. Throws what a node throws on any worker, with the worker's name,
-/// and c10::DistNetworkError where a worker does not answer within the rpc_timeout.
+/// and c10::DistNetworkError where a worker does not answer within the timeout of the options.
 void backward(int64_t context_id, const std::vector<at::Tensor>& roots, bool retain_graph = false);
+
+/// backward() by libtorch's name.
+class DistEngine {
+ public:
+  static DistEngine& getInstance();
+  void execute(int64_t context_id, const std::vector<at::Tensor>& roots, bool retain_graph) {
+    backward(context_id, roots, retain_graph);
+  }
+};
 
 /// The gradients of this worker's leaves, by leaf. Throws c10::Error where there is no such context, or where gradients
 /// are not whole (see above).

@@ -1,4 +1,10 @@
-// What a worker knows of autograd contexts. Not for users.
+// What a worker knows of autograd contexts, by libtorch's names. Programs use autograd.h:
+//
+//   auto& container = torch::distributed::autograd::DistAutogradContainer::getInstance();
+//   auto context = container.newContext();              // of this thread, from here on
+//   ...                                                 // calls of others, DistEngine::getInstance().execute(...)
+//   context->getGradients();
+//   container.releaseContext(context->contextId());
 #pragma once
 
 #include <atomic>
@@ -30,6 +36,8 @@ class LocalPass;
 
 /// The context that the calling thread records in, or 0.
 int64_t current_context_id();
+/// What libtorch says instead of 0.
+inline constexpr int64_t kNoContext = -1;
 class ContextScope {
  public:
   explicit ContextScope(int64_t id);
@@ -85,13 +93,31 @@ class DistAutogradContainer : public std::enable_shared_from_this<DistAutogradCo
   DistAutogradContainer(std::weak_ptr<rpc::RpcAgent> agent, worker_id_t own) : agent_(std::move(agent)), own_(own) {}
 
   static std::shared_ptr<DistAutogradContainer> current();
+  static DistAutogradContainer& getInstance() { return *current(); }
 
+  /// A context in which the calling thread records from here on; throws c10::Error where the thread has one.
   ContextPtr newContext();
+  /// That of the calling thread. Throws c10::Error where there is none.
+  ContextPtr currentContext() const;
+  bool hasValidContext() const;
+  /// The id of the calling thread's context, or kNoContext.
+  static int64_t currentContextId();
+  /// Another in its place. setCurrentContextId() throws c10::Error where the thread has one already.
+  static void setCurrentContextId(int64_t id);
+  static void forceCurrentContextId(int64_t id);
+  void clearCurrentContext();
+  /// Throws c10::Error where there is no such context here.
+  void isValidContext(int64_t id) const { retrieveContext(id); }
   /// Throws c10::Error where there is none.
   ContextPtr retrieveContext(int64_t id) const;
   ContextPtr getOrCreateContext(int64_t id);
-  /// Here and on all workers that know of it.
+  /// Ends it here and on all workers that know of it; the calling thread leaves it. releaseContext() throws c10::Error
+  /// where there is none.
   void releaseContext(int64_t id);
+  void releaseContextIfPresent(int64_t id);
+  worker_id_t getWorkerId() const { return own_; }
+  /// A number that no message, pass or context of any worker has.
+  int64_t newAutogradMessageId();
   size_t numAutogradContexts() const;
   void close();
 

@@ -53,7 +53,7 @@ void run_workers(int size, const std::vector<int>& lost, float lease, const std:
         options.store = c10::make_intrusive<c10d::FileStore>(path, -1);
         options.address = "127.0.0.1";
         options.lease = lease;
-        options.rpc_timeout = 20;
+        options.rpcTimeoutSeconds = 20;
         init_rpc(name_of(rank), rank, size, options);
         body(rank);
       },

@@ -368,7 +368,7 @@ class Agent final : public GrpcAgent {
 // --- the agent ---
 
 Agent::Agent(WorkerInfo worker, std::unique_ptr<RequestCallback> callback, const RpcBackendOptions& options)
-    : GrpcAgent(std::move(worker), std::move(callback), to_milliseconds(options.rpc_timeout)), options_(options) {
+    : GrpcAgent(std::move(worker), std::move(callback), to_milliseconds(options.rpcTimeoutSeconds)), options_(options) {
   const std::string host = own_address(options.address);
   grpc_init();
   const int64_t pause = pause_of(options);

@@ -48,6 +48,7 @@ class Message final : public c10::intrusive_ptr_target {
   std::vector<at::Tensor>& tensors() { return tensors_; }
   MessageType type() const { return type_; }
   bool isRequest() const;
+  bool isResponse() const { return !isRequest(); }
 
   /// Who sent it; set by the agent that receives it.
   worker_id_t from = -1;

@@ -148,7 +148,7 @@ void RequestHandler::operator()(const MessagePtr& request, const Answer& answer)
       return answer(context_->autograd()->propagate(*request));
     case MessageType::CLEANUP_AUTOGRAD_CONTEXT_REQ: {
       const IValue id = unpack(*request);
-      context_->autograd()->releaseContext(id.toInt());
+      context_->autograd()->releaseContextIfPresent(id.toInt());
       return answer(completed(pack(MessageType::CLEANUP_AUTOGRAD_CONTEXT_RESP, IValue())));
     }
     case MessageType::HEARTBEAT: {

@@ -202,10 +202,10 @@ void init_rpc(const std::string& name, int rank, int world_size, const RpcBacken
                 "\" already");
     start = self.starts++;
   }
-  const milliseconds timeout = to_milliseconds(options.rpc_timeout);
+  const milliseconds timeout = to_milliseconds(options.rpcTimeoutSeconds);
   c10d::Rendezvous found{.store = options.store, .rank = rank, .world_size = world_size};
   if (!options.store) {
-    found = c10d::rendezvous(options.init_method, rank, world_size,
+    found = c10d::rendezvous(options.initMethod, rank, world_size,
                              timeout.count() == 0 ? c10d::Store::kNoTimeout : timeout);
   }
   TORCH_CHECK_VALUE(found.world_size > 0 && found.rank >= 0 && found.rank < found.world_size, "init_rpc: rank ",

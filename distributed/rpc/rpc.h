@@ -27,10 +27,10 @@
 namespace torch::distributed::rpc {
 
 /// Makes this rank a worker. Every rank calls it; each returns when all are there. `rank` and `world_size` of -1 are
-/// those of the environment or the init_method.
+/// those of the environment or the initMethod.
 ///
 /// Throws c10::ValueError for a wrong name, rank or option, and where two workers have one name; c10::DistNetworkError
-/// with the ranks that are missing where not all have come within the rpc_timeout; c10::Error where this rank is a
+/// with the ranks that are missing where not all have come within rpcTimeoutSeconds; c10::Error where this rank is a
 /// worker already.
 void init_rpc(const std::string& name, int rank = -1, int world_size = -1, const RpcBackendOptions& options = {});
 

@@ -236,7 +236,7 @@ TEST(Rpc, ErrorsKeepTheirTypeAndNameTheWorker) {
 
 TEST(Rpc, TimeoutsNameTheWorkerAndZeroIsNone) {
   RpcBackendOptions options;
-  options.rpc_timeout = 0.15f;
+  options.rpcTimeoutSeconds = 0.15f;
   run_workers(
       2,
       [](int rank) {
@@ -410,7 +410,7 @@ TEST(Rpc, BadArgumentsOfInit) {
     init_rpc("a", 0, 1, options);
   };
   RpcBackendOptions options;
-  options.rpc_timeout = -1;
+  options.rpcTimeoutSeconds = -1;
   text_of_throw<c10::ValueError>([&] { init(options); });
   options = {};
   options.num_worker_threads = 0;
@@ -430,7 +430,7 @@ TEST(Rpc, BadArgumentsOfInit) {
       c10d::testing::errors_of_ranks(2, [&](int rank) { init_rpc("same", rank, 2, options); });
   for (const std::string& text : twice) EXPECT_NE(text.find("ranks 0 and 1 have one name"), std::string::npos) << text;
   options.store = c10::make_intrusive<c10d::HashStore>();
-  options.rpc_timeout = 0.2f;
+  options.rpcTimeoutSeconds = 0.2f;
   const std::vector<std::string> absent =
       c10d::testing::errors_of_ranks(2, [&](int rank) { init_rpc(name_of(rank), rank, 4, options); });
   for (const std::string& text : absent) EXPECT_NE(text.find("no word from rank 2, 3"), std::string::npos) << text;
@@ -450,8 +450,8 @@ TEST(Rpc, WorkersFindEachOtherByAddressFileAndEnvironment) {
                                                              : "env://";
     c10d::testing::run_ranks(2, [&](int rank) {
       RpcBackendOptions options;
-      options.init_method = method;
-      options.rpc_timeout = 10;
+      options.initMethod = method;
+      options.rpcTimeoutSeconds = 10;
       options.address = "127.0.0.1";
       if (method == "env://") {
         c10d::set_rank_environment("MASTER_ADDR", "127.0.0.1");

@@ -1,6 +1,7 @@
 #include "distributed/rpc/rref.h"
 
 #include <algorithm>
+#include <ostream>
 #include <utility>
 
 #include "c10/util/exception.h"
@@ -42,8 +43,22 @@ struct Passed {
 
 // --- references ---
 
-std::string RRef::owner_name() const {
-  return context_->agent()->getWorkerInfo(owner_).name_;
+WorkerInfo RRef::ownerWorkerInfo() const {
+  return context_->agent()->getWorkerInfo(owner_);
+}
+std::string RRef::ownerName() const {
+  return ownerWorkerInfo().name_;
+}
+
+c10::intrusive_ptr<OwnerRRef> fromRRefInterface(const c10::intrusive_ptr<c10::RRefInterface>& reference) {
+  auto* const owner = dynamic_cast<OwnerRRef*>(reference.get());
+  TORCH_CHECK_VALUE(owner != nullptr, "fromRRefInterface: the reference is not to a value of this worker");
+  return c10::intrusive_ptr<OwnerRRef>::reclaim_copy(owner);
+}
+
+std::ostream& operator<<(std::ostream& out, const RRef& reference) {
+  if (reference.isOwner()) return out << "OwnerRRef(" << reference.rrefId() << ")";
+  return out << "UserRRef(" << reference.rrefId() << " of " << reference.ownerWorkerInfo() << ")";
 }
 
 Args RRef::with_self(const Args& args) const {

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@
 
 #include "distributed/rpc/agent.h"
 #include "distributed/rpc/functions.h"
+#include "distributed/rpc/rref_interface.h"
 #include "distributed/rpc/types.h"
 
 namespace torch::distributed::rpc {
@@ -36,18 +38,21 @@ class DistAutogradContainer;
 
 namespace torch::distributed::rpc {
 
-/// A reference. Thread-safe.
-class RRef : public c10::intrusive_ptr_target {
+/// A reference. Thread-safe. Names are Python's, and libtorch's where it has others.
+class RRef : public c10::RRefInterface {
  public:
   ~RRef() override = default;
 
-  /// The rank of the worker that has the value, its name, and whether that is this worker.
-  worker_id_t owner() const { return owner_; }
-  std::string owner_name() const;
-  virtual bool is_owner() const = 0;
+  worker_id_t owner() const override { return owner_; }
+  std::string ownerName() const override;
+  WorkerInfo ownerWorkerInfo() const;
+  const RRefId& rrefId() const { return rref_id_; }
+  /// c10::AnyType: values carry their own types.
+  const c10::TypePtr type() const override { return c10::AnyType::get(); }
+  std::string owner_name() const { return ownerName(); }
+  bool is_owner() const { return isOwner(); }
   const RRefId& rref_id() const { return rref_id_; }
-  /// Whether the owner is known to know of this reference.
-  virtual bool confirmed_by_owner() const = 0;
+  bool confirmed_by_owner() const { return confirmedByOwner(); }
 
   /// The value: a copy of it, or, on its owner, the value itself, whatever the timeout; waits until it is there. Throws
   /// what the function threw that was to make it, c10::DistNetworkError where the owner does not answer within the
@@ -88,14 +93,20 @@ class OwnerRRef final : public RRef {
  public:
   OwnerRRef(std::shared_ptr<RRefContext> context, worker_id_t owner, RRefId id) : RRef(std::move(context), owner, id) {}
 
-  bool is_owner() const override { return true; }
-  bool confirmed_by_owner() const override { return true; }
-  bool has_value() const { return value_->hasValue(); }
+  bool isOwner() const override { return true; }
+  bool confirmedByOwner() const override { return true; }
+  bool hasValue() const { return value_->hasValue(); }
+  bool has_value() const { return hasValue(); }
   c10::IValue local_value() const override { return fetch(kUnsetRpcTimeout); }
   /// Once only.
   void set_value(c10::IValue value) { value_->markCompleted(std::move(value)); }
   void set_error(std::exception_ptr error) { value_->setErrorIfNeeded(std::move(error)); }
   const FuturePtr& future() const { return value_; }
+  void setValue(c10::IValue value) { set_value(std::move(value)); }
+  void setError(std::exception_ptr error) { set_error(std::move(error)); }
+  FuturePtr getFuture() const { return value_; }
+  /// Waits for it.
+  c10::IValue getValue() const { return local_value(); }
 
  protected:
   c10::IValue fetch(float timeout) const override;
@@ -111,10 +122,12 @@ class UserRRef final : public RRef {
       : RRef(std::move(context), owner, id), fork_id_(fork), confirmed_(std::move(confirmed)) {}
   ~UserRRef() override;
 
-  bool is_owner() const override { return false; }
-  bool confirmed_by_owner() const override { return confirmed_->hasValue(); }
+  bool isOwner() const override { return false; }
+  bool confirmedByOwner() const override { return confirmed_->hasValue(); }
   c10::IValue local_value() const override;
   const ForkId& fork_id() const { return fork_id_; }
+  const ForkId& forkId() const { return fork_id_; }
+  c10::IValue toHere(float timeoutSeconds = kUnsetRpcTimeout) const { return fetch(timeoutSeconds); }
   const FuturePtr& confirmed() const { return confirmed_; }
 
  protected:
@@ -135,15 +148,20 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
   /// That of the calling thread's rank; throws where init_rpc was not called.
   static std::shared_ptr<RRefContext> current();
   static void set_current(std::shared_ptr<RRefContext> context);
+  static RRefContext& getInstance() { return *current(); }
 
   GloballyUniqueId next_id();
+  GloballyUniqueId genGloballyUniqueId() { return next_id(); }
   worker_id_t own() const { return own_; }
+  worker_id_t getWorkerId() const { return own_; }
+  const std::string& getWorkerName() const { return agent()->getWorkerInfo().name_; }
   /// Throws c10::Error after shutdown().
   std::shared_ptr<RpcAgent> agent() const;
   const std::shared_ptr<autograd::DistAutogradContainer>& autograd() const { return autograd_; }
 
   /// A reference to a value that is to be set, by this worker. It is known by its id while others have it, too.
   c10::intrusive_ptr<OwnerRRef> make_owner();
+  c10::intrusive_ptr<OwnerRRef> createOwnerRRef(const c10::TypePtr& = c10::AnyType::get()) { return make_owner(); }
   /// That of the id. Where it is not known yet it is made, for calls may come in another order than they were sent;
   /// waiting for its value ends with an error where no call comes that makes it, and the worker that was to send that
   /// is not heard of for a lease. In the first form another worker has the reference `fork` to it from now on.
@@ -216,6 +234,14 @@ class RRefContext : public std::enable_shared_from_this<RRefContext> {
 ///
 ///   RRefPtr net = make_rref(std::make_shared<Net>());
 RRefPtr make_rref(const Arg& value);
+
+inline c10::intrusive_ptr<c10::RRefInterface> fromOwnerRRef(const RRefPtr& reference) {
+  return reference;
+}
+/// Throws c10::ValueError where the reference is another worker's.
+c10::intrusive_ptr<OwnerRRef> fromRRefInterface(const c10::intrusive_ptr<c10::RRefInterface>& reference);
+/// OwnerRRef(GloballyUniqueId(created_on=0, local_id=3)), and what it belongs to where that is another worker
+std::ostream& operator<<(std::ostream& out, const RRef& reference);
 
 namespace detail {
 // Its value, or its error thrown.

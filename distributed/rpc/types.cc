@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <ostream>
 
 #include "c10/util/exception.h"
 
@@ -27,14 +28,38 @@ WorkerInfo::WorkerInfo(std::string name, int64_t id) : name_(std::move(name)), i
 }
 
 void RpcBackendOptions::check() const {
-  TORCH_CHECK_VALUE(std::isfinite(rpc_timeout) && rpc_timeout >= 0,
-                    "init_rpc: rpc_timeout must be 0 or more seconds, but got ", rpc_timeout);
+  TORCH_CHECK_VALUE(std::isfinite(rpcTimeoutSeconds) && rpcTimeoutSeconds >= 0,
+                    "init_rpc: rpcTimeoutSeconds must be 0 or more, but got ", rpcTimeoutSeconds);
   TORCH_CHECK_VALUE(num_worker_threads >= 1 && num_worker_threads <= 4096,
                     "init_rpc: num_worker_threads must be of 1 to 4096, but got ", num_worker_threads);
   TORCH_CHECK_VALUE(max_message_bytes > 0 && max_message_bytes <= std::numeric_limits<int32_t>::max(),
                     "init_rpc: max_message_bytes must be of 1 to ", std::numeric_limits<int32_t>::max(), ", but got ",
                     max_message_bytes);
   TORCH_CHECK_VALUE(std::isfinite(lease) && lease > 0, "init_rpc: lease must be more than 0 seconds, but got ", lease);
+}
+
+std::ostream& operator<<(std::ostream& out, const WorkerInfo& worker) {
+  return out << "WorkerInfo(id=" << worker.id_ << ", name=" << worker.name_ << ")";
+}
+
+c10::IValue GloballyUniqueId::toIValue() const {
+  return c10::ivalue::Tuple::create({c10::IValue(static_cast<int64_t>(createdOn_)), c10::IValue(localId_)});
+}
+
+GloballyUniqueId GloballyUniqueId::fromIValue(const c10::IValue& value) {
+  TORCH_CHECK_TYPE(value.isTuple() && value.toTupleRef().size() == 2 &&
+                       value.toTupleRef().elementsArrayRef()[0].isInt() &&
+                       value.toTupleRef().elementsArrayRef()[1].isInt(),
+                   "GloballyUniqueId::fromIValue: expected a tuple of two numbers, but got ", value.tagKind());
+  const auto parts = value.toTupleRef().elementsArrayRef();
+  const int64_t worker = parts[0].toInt();
+  TORCH_CHECK_VALUE(worker >= 0 && worker <= std::numeric_limits<worker_id_t>::max(),
+                    "GloballyUniqueId::fromIValue: ", worker, " is no worker's rank");
+  return {static_cast<worker_id_t>(worker), parts[1].toInt()};
+}
+
+std::ostream& operator<<(std::ostream& out, const GloballyUniqueId& id) {
+  return out << to_string(id);
 }
 
 std::string to_string(const GloballyUniqueId& id) {

@@ -6,11 +6,13 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <utility>
 
 #include "c10/util/intrusive_ptr.h"
 #include "c10/value/future.h"
+#include "c10/value/ivalue.h"
 #include "distributed/store/store.h"
 
 namespace torch::distributed::rpc {
@@ -24,6 +26,8 @@ using FuturePtr = c10::intrusive_ptr<JitFuture>;
 /// Seconds. A timeout of 0 is no limit; kUnsetRpcTimeout is that of the options.
 inline constexpr float kDefaultRpcTimeoutSeconds = 60;
 inline constexpr float kUnsetRpcTimeout = -1;
+inline constexpr float kSecToMsConversion = 1000;
+inline constexpr const char* kDefaultInitMethod = "env://";
 inline constexpr int kDefaultNumWorkerThreads = 16;
 
 /// Rounded, and at least 1 for more than 0 seconds, since 0 is no limit.
@@ -41,6 +45,8 @@ struct WorkerInfo final {
 
   friend bool operator==(const WorkerInfo&, const WorkerInfo&) = default;
 };
+/// WorkerInfo(id=0, name=worker0)
+std::ostream& operator<<(std::ostream& out, const WorkerInfo& worker);
 
 /// Which worker: by name, by rank, or as get_worker_info gives it.
 class WorkerRef {
@@ -61,12 +67,14 @@ class WorkerRef {
 };
 
 /// Settings of init_rpc. Throws of it: c10::ValueError for what is negative or not in its range.
+///
+///   RpcBackendOptions(30.0f, "tcp://10.0.0.1:29500")     or     RpcBackendOptions{.num_worker_threads = 4}
 struct RpcBackendOptions {
-  /// Of each call that is given none, and of finding the other workers, in seconds. 0: no limit.
-  float rpc_timeout = kDefaultRpcTimeoutSeconds;
+  /// Of each call that is given none, and of finding the other workers. 0: no limit.
+  float rpcTimeoutSeconds = kDefaultRpcTimeoutSeconds;
   /// How the workers find each other: "env://", "tcp://host:port", "file:///path" (c10d::rendezvous).
-  std::string init_method = "env://";
-  /// In place of an init_method.
+  std::string initMethod = kDefaultInitMethod;
+  /// In place of an initMethod.
   c10::intrusive_ptr<c10d::Store> store = nullptr;
   /// How many functions of other workers run here at once; further ones wait.
   int num_worker_threads = kDefaultNumWorkerThreads;
@@ -95,17 +103,33 @@ struct GloballyUniqueId final {
   worker_id_t createdOn_ = -1;
   local_id_t localId_ = -1;
 
+  static constexpr int kLocalIdBits = 48;
+
+  /// A tuple of the two numbers, and back. Throws c10::TypeError for another value, and c10::ValueError for a number
+  /// that is no worker's.
+  c10::IValue toIValue() const;
+  static GloballyUniqueId fromIValue(const c10::IValue& value);
+
   friend auto operator<=>(const GloballyUniqueId&, const GloballyUniqueId&) = default;
   struct Hash {
     size_t operator()(const GloballyUniqueId& id) const {
-      return std::hash<uint64_t>()(static_cast<uint64_t>(id.createdOn_) << 48 ^ static_cast<uint64_t>(id.localId_));
+      return std::hash<uint64_t>()(static_cast<uint64_t>(id.createdOn_) << kLocalIdBits ^
+                                   static_cast<uint64_t>(id.localId_));
     }
   };
 };
 /// "GloballyUniqueId(created_on=0, local_id=3)"
 std::string to_string(const GloballyUniqueId& id);
+std::ostream& operator<<(std::ostream& out, const GloballyUniqueId& id);
 
 using RRefId = GloballyUniqueId;
 using ForkId = GloballyUniqueId;
 
 }  // namespace torch::distributed::rpc
+
+template <>
+struct std::hash<torch::distributed::rpc::WorkerInfo> {
+  size_t operator()(const torch::distributed::rpc::WorkerInfo& worker) const noexcept {
+    return static_cast<size_t>(worker.id_);
+  }
+};

@@ -1,9 +1,11 @@
 #include "distributed/scaling/llama.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -13,55 +15,69 @@
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "autograd/autograd.h"
+#include "c10/core/grad_mode.h"
 #include "distributed/ddp/distributed_data_parallel.h"
+#include "distributed/fsdp/fully_shard.h"
 #include "distributed/process_group/fake/fake_process_group.h"
 #include "distributed/process_group/process_group.h"
+#include "distributed/tensor/device_mesh.h"
 
 namespace torch::distributed::scaling {
 
-at::Tensor LlamaImpl::make(const std::string& name, at::IntArrayRef sizes) {
+LlamaUnitImpl::LlamaUnitImpl(Kind kind, const LlamaSizes& sizes)
+    : kind_(kind), repeats_(sizes.width / sizes.key_width) {
+  if (kind == Kind::kEmbedding) {
+    embedding = make("embedding", {sizes.vocabulary, sizes.width});
+  } else if (kind == Kind::kHead) {
+    norm = make("norm", {sizes.width});
+    head = make("head", {sizes.vocabulary, sizes.width});
+  } else {
+    attention_norm = make("attention_norm", {sizes.width});
+    query = make("query", {sizes.width, sizes.width});
+    key = make("key", {sizes.key_width, sizes.width});
+    value = make("value", {sizes.key_width, sizes.width});
+    output = make("output", {sizes.width, sizes.width});
+    norm = make("norm", {sizes.width});
+    gate = make("gate", {sizes.hidden, sizes.width});
+    up = make("up", {sizes.hidden, sizes.width});
+    down = make("down", {sizes.width, sizes.hidden});
+  }
+}
+
+at::Tensor LlamaUnitImpl::make(const std::string& name, at::IntArrayRef sizes) {
   return register_parameter(name, at::empty(sizes, at::TensorOptions().device(c10::DeviceType::Meta)));
 }
 
-LlamaImpl::LlamaImpl(const LlamaSizes& sizes) : sizes_(sizes) {
-  embedding_ = make("embedding", {sizes.vocabulary, sizes.width});
+at::Tensor LlamaUnitImpl::forward(const at::Tensor& x) {
+  if (kind_ == Kind::kEmbedding) return at::embedding(embedding, x);
+  if (kind_ == Kind::kHead) return at::linear(x * norm, head);
+  const at::Tensor n = x * attention_norm;
+  const at::Tensor shared = at::linear(n, key) + at::linear(n, value);
+  const std::vector<at::Tensor> heads(static_cast<size_t>(repeats_), shared);
+  const at::Tensor y = x + at::linear(at::linear(n, query) + at::cat(heads, -1), output);
+  const at::Tensor m = y * norm;
+  return y + at::linear(at::sigmoid(at::linear(m, gate)) * at::linear(m, up), down);
+}
+
+int64_t LlamaUnitImpl::elements() const {
+  int64_t sum = 0;
+  for (const at::Tensor& p : parameters()) sum += p.numel();
+  return sum;
+}
+
+LlamaImpl::LlamaImpl(const LlamaSizes& sizes) {
+  using Kind = LlamaUnitImpl::Kind;
+  units.push_back(register_module("embedding", LlamaUnit(Kind::kEmbedding, sizes)));
   for (int64_t i = 0; i < sizes.layers; ++i) {
-    const auto own = [&](const char* name) { return "layer" + std::to_string(i) + "_" + name; };
-    Layer layer;
-    layer.attention_norm = make(own("attention_norm"), {sizes.width});
-    layer.query = make(own("query"), {sizes.width, sizes.width});
-    layer.key = make(own("key"), {sizes.key_width, sizes.width});
-    layer.value = make(own("value"), {sizes.key_width, sizes.width});
-    layer.output = make(own("output"), {sizes.width, sizes.width});
-    layer.norm = make(own("norm"), {sizes.width});
-    layer.gate = make(own("gate"), {sizes.hidden, sizes.width});
-    layer.up = make(own("up"), {sizes.hidden, sizes.width});
-    layer.down = make(own("down"), {sizes.width, sizes.hidden});
-    layers_.push_back(std::move(layer));
+    units.push_back(register_module("layer" + std::to_string(i), LlamaUnit(Kind::kLayer, sizes)));
   }
-  norm_ = make("norm", {sizes.width});
-  head_ = make("head", {sizes.vocabulary, sizes.width});
+  units.push_back(register_module("head", LlamaUnit(Kind::kHead, sizes)));
 }
 
 at::Tensor LlamaImpl::forward(const at::Tensor& tokens) {
-  at::Tensor x = at::embedding(embedding_, tokens);
-  for (const Layer& layer : layers_) {
-    const at::Tensor n = x * layer.attention_norm;
-    const at::Tensor shared = at::linear(n, layer.key) + at::linear(n, layer.value);
-    const std::vector<at::Tensor> heads(static_cast<size_t>(sizes_.width / sizes_.key_width), shared);
-    x = x + at::linear(at::linear(n, layer.query) + at::cat(heads, -1), layer.output);
-    const at::Tensor m = x * layer.norm;
-    x = x + at::linear(at::sigmoid(at::linear(m, layer.gate)) * at::linear(m, layer.up), layer.down);
-  }
-  return at::sum(at::linear(x * norm_, head_));
-}
-
-std::vector<int64_t> LlamaImpl::units() const {
-  int64_t layer = 0;
-  for (const auto& item : named_parameters()) {
-    if (item.key().rfind("layer0_", 0) == 0) layer += item.value().numel();
-  }
-  return {embedding_.numel(), layer, norm_.numel() + head_.numel()};
+  at::Tensor x = tokens;
+  for (LlamaUnit& unit : units) x = unit(x);
+  return at::sum(x);
 }
 
 namespace {
@@ -117,6 +133,95 @@ DataParallelPlan data_parallel_plan(int64_t ranks) {
     for (const at::Tensor& p : started->parameters[i]) last = std::max(last, arrived.at(p.unsafeGetTensorImpl()));
     plan.buckets.push_back({started->bytes[i], last / all});
   }
+  return plan;
+}
+
+namespace {
+
+using Kind = ShardedPlan::Kind;
+
+// Done when the work is, and notes who waits for it.
+class NotingWork final : public c10d::Work {
+ public:
+  NotingWork(c10::intrusive_ptr<c10d::Work> work, ShardedPlan& plan, size_t collective)
+      : work_(std::move(work)), plan_(plan), collective_(collective) {}
+  bool wait(std::chrono::milliseconds timeout) override {
+    plan_.events.push_back({.kind = Kind::kWait, .collective = collective_});
+    return work_->wait(timeout);
+  }
+
+ private:
+  const c10::intrusive_ptr<c10d::Work> work_;
+  ShardedPlan& plan_;
+  const size_t collective_;
+};
+
+// The group of one unit, whose ranks are those of all others.
+class NotingGroup final : public c10d::FakeProcessGroup {
+ public:
+  NotingGroup(int64_t ranks, size_t unit, double elements, ShardedPlan& plan)
+      : FakeProcessGroup(0, static_cast<int>(ranks)), unit_(unit), elements_(elements), plan_(plan) {}
+
+  c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& output, at::Tensor& input,
+                                                 const c10d::AllgatherOptions& options) override {
+    return note(Kind::kGather, output, FakeProcessGroup::_allgather_base(output, input, options));
+  }
+  c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                                      const c10d::ReduceScatterOptions& options) override {
+    return note(Kind::kScatter, input, FakeProcessGroup::_reduce_scatter_base(output, input, options));
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> note(Kind kind, const at::Tensor& whole, c10::intrusive_ptr<c10d::Work> work) {
+    const size_t number = plan_.collectives++;
+    plan_.events.push_back({kind, unit_, number, static_cast<double>(whole.numel()) / elements_});
+    return c10::make_intrusive<NotingWork>(std::move(work), plan_, number);
+  }
+
+  const size_t unit_;
+  const double elements_;
+  ShardedPlan& plan_;
+};
+
+}  // namespace
+
+ShardedPlan sharded_plan(int64_t ranks, const LlamaSizes& sizes) {
+  ShardedPlan plan;
+  Llama model(sizes);
+  const fsdp::MixedPrecisionPolicy precision =
+      fsdp::MixedPrecisionPolicy().param_dtype(at::kBFloat16).reduce_dtype(at::kFloat);
+  std::vector<fsdp::FSDPModule> units;
+  const auto mesh_of = [&](size_t unit) {
+    const auto elements = static_cast<double>(model->units[unit]->elements());
+    const auto group = c10::make_intrusive<c10d::ProcessGroup>(0, static_cast<int>(ranks));
+    group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::CUSTOM,
+                      c10::make_intrusive<NotingGroup>(ranks, unit, elements, plan));
+    return tensor::DeviceMesh::from_group(group, c10::DeviceType::CPU);
+  };
+  for (size_t i = 0; i < model->units.size(); ++i) {
+    const bool is_last = i + 1 == model->units.size();
+    units.push_back(fsdp::fully_shard(
+        model->units[i], fsdp::FullyShardOptions(mesh_of(i)).mp_policy(precision).reshard_after_forward(!is_last)));
+  }
+  fsdp::fully_shard(model, {mesh_of(0)});  // has no parameters of its own
+  for (size_t i = 0; i + 1 < units.size(); ++i) units[i].set_modules_to_forward_prefetch({units[i + 1]});
+  model->to_empty(c10::DeviceType::CPU);
+  {
+    const c10::NoGradGuard no_grad;
+    for (at::Tensor p : model->parameters()) p.zero_();
+  }
+  // Behind what fully_shard() has registered: when the parameters are there.
+  for (size_t i = 0; i < units.size(); ++i) {
+    model->units[i]->register_forward_pre_hook([&plan, i](nn::Module&, const std::vector<at::Tensor>&) {
+      plan.events.push_back({.kind = Kind::kForward, .unit = i});
+    });
+    model->units[i]->register_forward_hook(
+        [&plan, i](nn::Module&, const std::vector<at::Tensor>&, const std::vector<at::Tensor>& outputs) {
+          outputs[0].register_hook(
+              [&plan, i](const at::Tensor&) { plan.events.push_back({.kind = Kind::kBackward, .unit = i}); });
+        });
+  }
+  model(at::zeros({1, 1}, c10::kLong)).backward();
   return plan;
 }
 

@@ -20,19 +20,24 @@ constexpr double kPublished8 = 5762, kPublished128 = 5605;
 constexpr double kSequence = 8192, kSequences = 2;  // of a rank in a step
 constexpr double kTokens = kSequence * kSequences;
 
+// As many layers, whose matrices are just as large as those that are sent one by one.
+constexpr LlamaSizes kSmall{.width = 1024, .hidden = 1024, .key_width = 128, .vocabulary = 1024};
+
 struct Model {
   LlamaSizes sizes;
   std::vector<double> units, shares;  // embedding, layers, head
   double embedding = 0, layer = 0, head = 0;
+  ShardedPlan sharded;
 };
 
 Model model_of(const LlamaSizes& sizes) {
   Model model;
   model.sizes = sizes;
-  const std::vector<int64_t> elements = Llama(sizes)->units();
-  model.embedding = static_cast<double>(elements[0]);
-  model.layer = static_cast<double>(elements[1]);
-  model.head = static_cast<double>(elements[2]);
+  const Llama whole(sizes);
+  model.embedding = static_cast<double>(whole->units.front()->elements());
+  model.layer = static_cast<double>(whole->units[1]->elements());
+  model.head = static_cast<double>(whole->units.back()->elements());
+  model.sharded = sharded_plan(64, kSmall);
   const double computed = model.layer * static_cast<double>(sizes.layers) + model.head;
   model.units.push_back(model.embedding);
   model.shares.push_back(0);  // a look-up
@@ -54,8 +59,9 @@ Compute calibrated(const Model& model, const Network& network) {
   double low = 0, high = kTokens / kPublished8;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (sharded_step(model.units, model.shares, compute_of(middle), network, 8) * kPublished8 < kTokens ? low : high) =
-        middle;
+    (sharded_step(model.sharded, model.units, model.shares, compute_of(middle), network, 8) * kPublished8 < kTokens
+         ? low
+         : high) = middle;
   }
   return compute_of(low);
 }
@@ -116,8 +122,8 @@ the number of GPUs. Each column is the part of a step in which a GPU computes, i
     const auto pipeline = [&](auto order) { return part(three_ways(model, compute, ring, ranks, order)); };
     const double published = ranks == 8 ? kPublished8 : ranks == 128 ? kPublished128 : 0;
     std::printf("| %lld | %s | %s | %s | %s | %s | %s | %s | %s |\n", static_cast<long long>(ranks),
-                part(sharded_step(model.units, model.shares, compute, ring, ranks)).c_str(),
-                part(sharded_step(model.units, model.shares, compute, halving, ranks)).c_str(),
+                part(sharded_step(model.sharded, model.units, model.shares, compute, ring, ranks)).c_str(),
+                part(sharded_step(model.sharded, model.units, model.shares, compute, halving, ranks)).c_str(),
                 part(data_parallel_step(plan, compute, ring, ranks)).c_str(),
                 part(data_parallel_step(plan, compute, halving, ranks)).c_str(),
                 pipeline(pipelining::one_forward_one_backward_order).c_str(),
@@ -129,7 +135,8 @@ the number of GPUs. Each column is the part of a step in which a GPU computes, i
     return 1 - pipelining::simulate(order).bubble_ratio();
   };
   const double plain = bubbles(pipelining::one_forward_one_backward_order(8, 32));
-  std::printf(R"(
+  std::printf(
+      R"(
 How long a GPU computes (%.2f s) is set such that FSDP on 8 GPUs is as fast as torchtitan published: %.0f tokens a
 second and GPU (end of 2024, H100 of 500 W, no compilation, selective activation checkpointing). The model of 128 is then
 a prediction: %.0f, where %.0f were published. What is missing in it is what no model of an undisturbed network has:
@@ -138,8 +145,11 @@ ranks that are late, and collectives that take computing units from products.
 - **DDP**: buckets and their order are those of `DistributedDataParallel`, which is run for this page on a meta model in
   a group of 1,024 ranks (`FakeProcessGroup`): %zu buckets, %.1f GB. Each is reduced when it is full and the one before
   it is done. No GPU of 80 GB holds such a replica with its optimizer; the column is for comparison.
-- **FSDP**: a unit for each layer, as PyTorch documents `fully_shard`: the next unit is gathered (bf16) while one is
-  computed with, gradients (float32) are scattered behind. Not taken from a run of code.
+- **FSDP**: what `fully_shard` does for the embedding, each layer and the head, which stays between forward and
+  backward: it is run for this page on layers of fewer rows, in groups of 64 ranks that note what is started and waited
+  for (%zu collectives). The next unit is gathered (bf16) while one is computed with (`set_modules_to_forward_prefetch`,
+  and in backward by itself), gradients (float32) are scattered behind. Every large parameter is a collective of its
+  own, since no copy of it is made: what that costs in steps of a ring shows from 512 ranks on.
 - **3D**: each node has a replica: 4 stages of 2 ranks, 16 microbatches of a sequence. The schedules are those that
   `PipelineSchedule` runs (`add_communication`), timed by `simulate`. Each layer gathers and scatters activations twice
   in each direction, and nothing is computed meanwhile. Gradients are reduced over the nodes during the last backward of
@@ -154,11 +164,11 @@ Of the schedules alone, torchtitan published 100 and 128 tokens a second for 1F1
 parameters on 8 stages of 64 GPUs. With 32 microbatches (assumed) the simulator gives interleaved schedules %.0f%%,
 %.0f%% and %.0f%% more than 1F1B for 2, 4 and 8 stages a rank, where all stages take the same time and messages none.
 )",
-              compute.sum(), kPublished8, kTokens / sharded_step(model.units, model.shares, compute, ring, 128),
-              kPublished128, plan.buckets.size(), gradients / 1e9, 1e3 * compute.backward / kSequences / 4 / 2,
-              2 * ring.latency * 1e6, ring.overhead * 1e6, ring.within / 1e9, ring.across / 1e9,
-              100 * (bubbles(pipelining::interleaved_1f1b_order(8, 2, 32)) / plain - 1),
-              100 * (bubbles(pipelining::interleaved_1f1b_order(8, 4, 32)) / plain - 1),
-              100 * (bubbles(pipelining::interleaved_1f1b_order(8, 8, 32)) / plain - 1));
+      compute.sum(), kPublished8, kTokens / sharded_step(model.sharded, model.units, model.shares, compute, ring, 128),
+      kPublished128, plan.buckets.size(), gradients / 1e9, model.sharded.collectives,
+      1e3 * compute.backward / kSequences / 4 / 2, 2 * ring.latency * 1e6, ring.overhead * 1e6, ring.within / 1e9,
+      ring.across / 1e9, 100 * (bubbles(pipelining::interleaved_1f1b_order(8, 2, 32)) / plain - 1),
+      100 * (bubbles(pipelining::interleaved_1f1b_order(8, 4, 32)) / plain - 1),
+      100 * (bubbles(pipelining::interleaved_1f1b_order(8, 8, 32)) / plain - 1));
   return 0;
 }

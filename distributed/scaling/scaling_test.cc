@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "c10/util/exception.h"
@@ -45,7 +46,11 @@ TEST(LlamaTest, HasEightBillionParametersThatDataParallelismReducesInOrder) {
   EXPECT_EQ(bytes, 4.0 * 8030261248);
   EXPECT_EQ(before, 1);
   EXPECT_LT(plan.buckets.front().backward, 0.1);
-  EXPECT_EQ(Llama()->units(), (std::vector<int64_t>{525336576, 218112000, 525340672}));
+  const Llama model;
+  ASSERT_EQ(model->units.size(), 34u);
+  EXPECT_EQ(model->units[0]->elements(), 525336576);
+  EXPECT_EQ(model->units[1]->elements(), 218112000);
+  EXPECT_EQ(model->units[33]->elements(), 525340672);
 }
 
 TEST(StepsTest, DataParallelWaitsForBucketsAndForEachOther) {
@@ -61,16 +66,68 @@ TEST(StepsTest, DataParallelWaitsForBucketsAndForEachOther) {
   EXPECT_DOUBLE_EQ(data_parallel_step(plan, compute, network, 2), 50);
 }
 
-TEST(StepsTest, ShardedUnitsAreGatheredAhead) {
+using Kind = ShardedPlan::Kind;
+
+// As letters: what is started, waited for and computed with, and its unit. Parts of a unit are one.
+std::string text_of(const ShardedPlan& plan) {
+  std::string text;
+  std::vector<std::string> names(plan.collectives);
+  for (const ShardedPlan::Event& event : plan.events) {
+    std::string word;
+    switch (event.kind) {
+      case Kind::kGather:
+        word = names[event.collective] = "g" + std::to_string(event.unit);
+        break;
+      case Kind::kScatter:
+        word = names[event.collective] = "s" + std::to_string(event.unit);
+        break;
+      case Kind::kWait:
+        word = "(" + names[event.collective] + ")";
+        break;
+      case Kind::kForward:
+        word = "F" + std::to_string(event.unit);
+        break;
+      case Kind::kBackward:
+        word = "B" + std::to_string(event.unit);
+        break;
+    }
+    const bool again = text.size() > word.size() && text.compare(text.size() - word.size() - 1, word.size(), word) == 0;
+    if (!again) text += word + " ";
+  }
+  return text;
+}
+
+// What fully_shard() does is run: each unit is gathered while the one before is computed with; gradients follow.
+TEST(StepsTest, ShardedPlansAreThoseOfTheCode) {
+  const ShardedPlan plan = sharded_plan(4, {.layers = 2, .width = 32, .hidden = 64, .key_width = 16, .vocabulary = 64});
+  EXPECT_EQ(text_of(plan),
+            "g0 (g0) g1 F0 (g1) g2 F1 (g2) g3 F2 (g3) F3 "
+            "g2 B3 s3 (g2) g1 B2 (s3) s2 (g1) g0 B1 (s2) s1 (g0) B0 (s1) s0 (s0) ");
+  std::vector<double> gathered(4, 0), scattered(4, 0);
+  for (const ShardedPlan::Event& event : plan.events) {
+    if (event.kind == Kind::kGather) gathered[event.unit] += event.part;
+    if (event.kind == Kind::kScatter) scattered[event.unit] += event.part;
+  }
+  EXPECT_EQ(gathered, (std::vector<double>{2, 2, 2, 1}));
+  EXPECT_EQ(scattered, (std::vector<double>{1, 1, 1, 1}));
+}
+
+TEST(StepsTest, ShardedUnitsTakeThePlansTime) {
   Network network;
   network.within = 1;  // 2 units of 3 elements: gathered in 3, gradients scattered in 6
   const std::vector<double> units{3, 3}, shares{0.5, 0.5};
-  EXPECT_DOUBLE_EQ(sharded_step(units, shares, {20, 40}, network, 1), 60);
+  ShardedPlan plan;
+  plan.collectives = 5;
+  plan.events = {{Kind::kGather, 0, 0, 1},  {Kind::kWait, 0, 0}, {Kind::kGather, 1, 1, 1}, {Kind::kForward, 0},
+                 {Kind::kWait, 0, 1},       {Kind::kForward, 1}, {Kind::kGather, 0, 2, 1}, {Kind::kBackward, 1},
+                 {Kind::kScatter, 1, 3, 1}, {Kind::kWait, 0, 2}, {Kind::kBackward, 0},     {Kind::kWait, 0, 3},
+                 {Kind::kScatter, 0, 4, 1}, {Kind::kWait, 0, 4}};
+  EXPECT_DOUBLE_EQ(sharded_step(plan, units, shares, {20, 40}, network, 1), 60);
   // The first gather and the last scatter are waited for.
-  EXPECT_DOUBLE_EQ(sharded_step(units, shares, {20, 40}, network, 2), 3 + 60 + 6);
+  EXPECT_DOUBLE_EQ(sharded_step(plan, units, shares, {20, 40}, network, 2), 3 + 60 + 6);
   // No computing: forwards two gathers, backwards one, and two scatters.
-  EXPECT_DOUBLE_EQ(sharded_step(units, shares, {0, 0}, network, 2), 3 * 3 + 2 * 6);
-  EXPECT_THROW(sharded_step(units, {1}, {1, 1}, network, 2), c10::ValueError);
+  EXPECT_DOUBLE_EQ(sharded_step(plan, units, shares, {0, 0}, network, 2), 3 * 3 + 2 * 6);
+  EXPECT_THROW(sharded_step(plan, units, {1}, {1, 1}, network, 2), c10::ValueError);
 }
 
 TEST(StepsTest, LayersAreDealtSuchThatTheLongestStageIsShort) {

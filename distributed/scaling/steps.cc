@@ -17,28 +17,32 @@ double data_parallel_step(const DataParallelPlan& plan, const Compute& compute, 
   return std::max(compute.sum(), end);
 }
 
-double sharded_step(const std::vector<double>& units, const std::vector<double>& shares, const Compute& compute,
-                    const Network& network, int64_t ranks) {
+double sharded_step(const ShardedPlan& plan, const std::vector<double>& units, const std::vector<double>& shares,
+                    const Compute& compute, const Network& network, int64_t ranks) {
   TORCH_CHECK_VALUE(!units.empty() && units.size() == shares.size(), "sharded_step: expected a share for each of ",
                     units.size(), " units, but got ", shares.size());
-  const auto gather = [&](size_t i) { return network.all_gather(2 * units[i], ranks); };
-  const size_t last = units.size() - 1;
-  double computing = 0, sending = gather(0);  // until when
-  double gathered = sending;                  // the unit that is computed with next
-  const auto gather_next = [&](size_t next, double now) {
-    sending = std::max(sending, now) + gather(next);
-    return sending;
-  };
-  for (size_t i = 0; i <= last; ++i) {
-    const double begin = std::max(computing, gathered);
-    computing = begin + compute.forward * shares[i];
-    if (i < last) gathered = gather_next(i + 1, begin);
-  }
-  for (size_t i = last + 1; i-- > 0;) {
-    const double begin = std::max(computing, gathered);
-    computing = begin + compute.backward * shares[i];
-    if (i > 0) gathered = gather_next(i - 1, begin);
-    sending = std::max(sending, computing) + network.reduce_scatter(4 * units[i], ranks);
+  double computing = 0, sending = 0;  // until when
+  std::vector<double> done(plan.collectives, 0);
+  for (const ShardedPlan::Event& event : plan.events) {
+    switch (event.kind) {
+      case ShardedPlan::Kind::kGather:
+        sending = std::max(sending, computing) + network.all_gather(2 * event.part * units.at(event.unit), ranks);
+        done.at(event.collective) = sending;
+        break;
+      case ShardedPlan::Kind::kScatter:
+        sending = std::max(sending, computing) + network.reduce_scatter(4 * event.part * units.at(event.unit), ranks);
+        done.at(event.collective) = sending;
+        break;
+      case ShardedPlan::Kind::kWait:
+        computing = std::max(computing, done.at(event.collective));
+        break;
+      case ShardedPlan::Kind::kForward:
+        computing += compute.forward * shares.at(event.unit);
+        break;
+      case ShardedPlan::Kind::kBackward:
+        computing += compute.backward * shares.at(event.unit);
+        break;
+    }
   }
   return std::max(computing, sending);
 }

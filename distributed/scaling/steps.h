@@ -21,11 +21,12 @@ struct Compute {
 /// backward and the last reduction have.
 double data_parallel_step(const DataParallelPlan& plan, const Compute& compute, const Network& network, int64_t ranks);
 
-/// Parameters in units of `units` elements, sharded over all ranks: each is gathered (2 bytes an element) while the one
-/// before it is computed with, forwards and backwards, the last one once; gradients (4 bytes) are reduced and scattered
-/// when a unit's backward is done. One collective at a time. `shares`: the part of the computing that is each unit's.
-double sharded_step(const std::vector<double>& units, const std::vector<double>& shares, const Compute& compute,
-                    const Network& network, int64_t ranks);
+/// The events of the plan in their order, with units of `units` elements: gathered ones have 2 bytes an element,
+/// gradients
+/// 4. A collective begins when what was computed before it, and the collective before it, are done. `shares`: the part
+/// of the computing that is each unit's.
+double sharded_step(const ShardedPlan& plan, const std::vector<double>& units, const std::vector<double>& shares,
+                    const Compute& compute, const Network& network, int64_t ranks);
 
 /// A model that is spread three ways: layers over `pipeline` ranks, products of each layer over `tensor` ranks, batches
 /// over the others.

@@ -15,6 +15,8 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/engine/accumulate_grad.h"
+#include "autograd/engine/engine.h"
 #include "c10/core/memory_format.h"
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
@@ -652,6 +654,60 @@ void embedding_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& sta
       found, c10::make_intrusive<Spec>(*inputs.mesh, result, sizes, c10::contiguous_strides(sizes), weight->dtype())))};
 }
 
+// The table that the gradient which is being computed goes to, where it is a leaf of these sizes; null otherwise.
+SpecPtr table_of_gradient(int64_t rows, int64_t width) {
+  const torch::autograd::Node* const node = torch::autograd::Engine::current_node();
+  if (node == nullptr || node->num_outputs() != 1 || !node->next_edge(0).is_valid()) return nullptr;
+  const auto* const leaf = dynamic_cast<torch::autograd::AccumulateGrad*>(node->next_edge(0).function.get());
+  const Tensor table = leaf != nullptr ? leaf->variable() : Tensor();
+  const DTensorImpl* const impl = table.defined() ? detail::impl_of(table) : nullptr;
+  const bool fits = impl != nullptr && table.dim() == 2 && table.size(0) == rows && table.size(1) == width;
+  return fits ? impl->spec() : nullptr;
+}
+
+// Of a table whose rows lie on several ranks each adds up the gradient of what it has: the whole is made nowhere.
+void embedding_backward_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
+  const Inputs inputs = inputs_of(op, stack);
+  const DTensorImpl *grad = inputs.all[0].impl, *indices = inputs.all.at(1).impl;
+  const int64_t all_rows = stack[2].toInt(), padding = stack[3].toInt();
+  const bool by_frequency = stack[4].toBool();
+  const SpecPtr table =
+      grad != nullptr && indices != nullptr ? table_of_gradient(all_rows, grad->sizes().back()) : SpecPtr();
+  bool by_rows = false, known = table != nullptr && table->mesh() == *inputs.mesh;
+  std::vector<Placement> result(static_cast<size_t>(inputs.mesh->ndim()));
+  for (size_t m = 0; m < result.size() && known; ++m) {
+    const Placement &of_table = table->placements()[m], &of_grad = grad->spec()->placements()[m],
+                    &of_indices = indices->spec()->placements()[m];
+    const bool is_whole = of_grad.is_replicate() && of_indices.is_replicate();
+    if (of_table.is_shard(0)) {
+      by_rows = true;
+      known = is_whole;
+      result[m] = of_table;
+    } else if (of_table.is_shard(1)) {
+      known = of_grad.is_shard(indices->dim()) && of_indices.is_replicate();
+      result[m] = of_table;
+    } else {
+      // Each has some of the indices.
+      known = of_table.is_replicate() && (is_whole || (of_grad == of_indices && of_grad.is_shard() && !by_frequency));
+      if (!is_whole) result[m] = Partial();
+    }
+  }
+  if (!known || !by_rows) return run_by_rule(op, keys, stack, *detail::named_rule("embedding_gradient"));
+  const int64_t first = table->local_offsets()[0], rows = table->local_sizes()[0];
+  const Tensor places = at::reshape(at::sub(indices->local(), first), {-1});
+  const Tensor own = at::squeeze(at::nonzero(at::logical_and(at::ge(places, 0), at::lt(places, rows))), 1);
+  const Tensor grads = at::reshape(grad->local(), {places.size(0), grad->local().size(-1)});
+  stack[0] = IValue(at::index_select(grads, 0, own));
+  stack[1] = IValue(at::index_select(places, 0, own));
+  stack[2] = IValue(rows);
+  stack[3] = IValue(padding >= first && padding < first + rows ? padding - first : int64_t{-1});
+  op.redispatchBoxed(keys, &stack);
+  const std::vector<int64_t> sizes{all_rows, grad->sizes().back()};
+  stack[0] = IValue(detail::wrap(
+      stack[0].toTensor(),
+      c10::make_intrusive<Spec>(*inputs.mesh, result, sizes, c10::contiguous_strides(sizes), grad->dtype())));
+}
+
 // Memory is laid out as the strides of the whole say only where a rank has all of it.
 void as_strided_handler(const OperatorHandle& op, DispatchKeySet keys, Stack& stack) {
   const DTensorImpl& impl = *detail::impl_of(stack[0].toTensor());
@@ -677,6 +733,7 @@ namespace detail {
 Sharding::Handler named_handler(std::string_view name) {
   if (name == "nll_loss") return &nll_loss_handler;
   if (name == "embedding") return &embedding_handler;
+  if (name == "embedding_backward") return &embedding_backward_handler;
   return name == "as_strided" ? &as_strided_handler : nullptr;
 }
 

@@ -7,6 +7,8 @@
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
+#include "c10/memory/cpu_allocator.h"
+#include "distributed/process_group/fake/fake_process_group.h"
 #include "distributed/process_group/functional.h"
 #include "distributed/tensor/redistribute.h"
 #include "distributed/tensor/run_mesh.h"
@@ -358,6 +360,42 @@ TEST(DTensor, TablesByRowsAndColumns) {
     EXPECT_TRUE(DTensor(at::embedding(t, p)).placements()[0].is_partial("sum"));
     EXPECT_EQ(counted.get_total_counts(), 0);
   });
+}
+
+// Of one of eight ranks, by the allocator: the shard of the gradient, and the copy that becomes grad(). And padding,
+// and frequencies.
+TEST(DTensor, GradientsOfTablesByRowsAreMadeByRows) {
+  constexpr int64_t kRows = 8192, kWidth = 64, kRanks = 8;
+  const auto group = c10::make_intrusive<c10d::ProcessGroup>(0, kRanks);
+  group->setBackend(at::kCPU, c10d::ProcessGroup::CUSTOM, c10::make_intrusive<c10d::FakeProcessGroup>(0, kRanks));
+  const DeviceMesh mesh = DeviceMesh::from_group(group, at::kCPU);
+  const Tensor table =
+      DTensor::from_local(at::ones({kRows / kRanks, kWidth}), mesh, {Shard(0)}).detach().requires_grad_();
+  const Tensor places = distribute_tensor(at::arange(16).mul(500), mesh, {Replicate()});
+  const auto allocated = [] { return static_cast<double>(c10::cpu_memory_stats().allocated_bytes); };
+  const Tensor sum = at::sum(at::embedding(table, places));
+  const double before = allocated();
+  c10::reset_peak_cpu_memory_stats();
+  sum.backward();
+  const double shard = static_cast<double>(kRows * kWidth * 4) / kRanks;
+  EXPECT_LE(static_cast<double>(c10::cpu_memory_stats().peak_allocated_bytes) - before, 2.1 * shard);
+  EXPECT_EQ(DTensor(table.grad()).placements()[0], Shard(0));
+
+  const Tensor values = sample({7, 3}), weights = sample({6, 3}, 7),
+               some = at::tensor({1, 6, 6, 2, 5, 1}).to(at::kLong);
+  for (const bool by_frequency : {false, true}) {
+    for (const int64_t padding : {-1, 2, 6}) {
+      Tensor plain = values.clone().requires_grad_();
+      at::sum(at::mul(at::embedding(plain, some, padding, by_frequency), weights)).backward();
+      testing::run_mesh({3}, [&](const DeviceMesh& three) {
+        const Tensor t = leaf(values, three, {Shard(0)});
+        const auto whole = [&](const Tensor& one) { return distribute_tensor(one, three, {Replicate()}); };
+        at::sum(at::mul(at::embedding(t, whole(some), padding, by_frequency), whole(weights))).backward();
+        EXPECT_EQ(DTensor(t.grad()).placements()[0], Shard(0));
+        EXPECT_TRUE(at::equal(DTensor(t.grad().detach()).full_tensor(), plain.grad())) << padding << by_frequency;
+      });
+    }
+  }
 }
 
 TEST(DTensor, LossesOfClasses) {

@@ -510,7 +510,7 @@ const std::pair<std::string_view, ShardingRule> kNamed[] = {
     {"cat", cat_rule},
     {"stack", stack_rule},
     {"embedding_by_columns", embedding_rule},
-    {"embedding_backward", embedding_backward_rule},
+    {"embedding_gradient", embedding_backward_rule},
     {"index", index_rule},
     {"layer_norm", layer_norm_rule},
     {"layer_norm_backward", layer_norm_backward_rule},

@@ -33,7 +33,7 @@ void FullySharded::clip_gradients(const std::vector<torch::Tensor>& parameters, 
   fsdp::clip_grad_norm_(parameters, max_norm);
 }
 
-void FullySharded::save(const torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+void FullySharded::save_file(const torch::serialize::Checkpoint& checkpoint, const std::string& path) {
   const fsdp::FullStateDict of_model(*checkpoint.model), of_optimizer(*checkpoint.optimizer);
   if (rank() == 0) return save_checkpoint(checkpoint, path);
   // What rank 0 does, but for the file.
@@ -41,7 +41,7 @@ void FullySharded::save(const torch::serialize::Checkpoint& checkpoint, const st
   checkpoint.optimizer->state_dict();
 }
 
-void FullySharded::load(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+void FullySharded::load_file(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
   const fsdp::FullStateDict of_optimizer(*checkpoint.optimizer);
   const torch::distributed::tensor::ImplicitReplication whole_in_the_file;
   load_checkpoint(checkpoint, path);

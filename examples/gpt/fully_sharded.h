@@ -19,10 +19,10 @@ class FullySharded : public ProcessRanks {
   torch::Tensor loss(const torch::Tensor& tokens, const torch::Tensor& targets) override;
   void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm) override;
   bool is_sharded() const override { return true; }
-  void save(const torch::serialize::Checkpoint& checkpoint, const std::string& path) override;
-  void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) override;
 
  protected:
+  void save_file(const torch::serialize::Checkpoint& checkpoint, const std::string& path) override;
+  void load_file(torch::serialize::Checkpoint& checkpoint, const std::string& path) override;
   // Over the ranks of a mesh of one dimension.
   void shard(Gpt& model, const torch::distributed::tensor::DeviceMesh& mesh);
 

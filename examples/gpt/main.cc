@@ -5,7 +5,8 @@
 //   ./bazelw run //examples/gpt -- --out=run --sample_only --prompt="To be"
 //
 // By several processes, which a launcher starts (torchrun --nproc-per-node=2 .../gpt --ranks=2 ...): each computes a
-// part of every batch, and rank 0 writes.
+// part of every batch, and rank 0 writes; or, with --checkpoint=shared, all write what they have, and other numbers of
+// processes, which train in other ways, go on with it.
 #include <absl/flags/flag.h>
 #include <errno.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include "examples/common/flags.h"
 #include "examples/common/run_folder.h"
 #include "examples/gpt/ranks.h"
+#include "examples/gpt/shared_checkpoint.h"
 #include "examples/gpt/trainer.h"
 #include "utils/checkpoint/checkpoint.h"
 #include "utils/serialize/file_io.h"
@@ -35,6 +37,8 @@ ABSL_FLAG(int64_t, warmup, 100, "steps in which the learning rate rises to --lea
 ABSL_FLAG(std::string, dtype, "float32",
           "what products are computed in: float32, or bf16 or fp16 (autocast; weights stay float32)");
 ABSL_FLAG(bool, cuda_graph, false, "capture a training step and replay it; on CUDA devices");
+ABSL_FLAG(bool, checkpoint_blocks, false,
+          "keep only the arguments of blocks and run them again in backward: less memory, the same numbers");
 ABSL_FLAG(double, dropout, 0.0, "part of the activations that is dropped while training");
 ABSL_FLAG(uint64_t, seed, 1337, "of all random numbers");
 ABSL_FLAG(int64_t, threads, 0, "threads to compute with (0: one for each core)");
@@ -46,6 +50,9 @@ ABSL_FLAG(int64_t, tensor_parallel, 2,
           "with --parallel=2d, ranks that compute each layer together; divides the ranks and --heads");
 ABSL_FLAG(int64_t, checkpoint_every, 200, "steps between checkpoints");
 ABSL_FLAG(int64_t, validate_every, 0, "steps between validations (0: a tenth of --steps)");
+ABSL_FLAG(std::string, checkpoint, "file",
+          "what checkpoints are: file, which one process writes; or shared, a folder that all ranks write to, each "
+          "what it has (--resume goes on with what is there)");
 ABSL_FLAG(bool, resume, false, "go on from the checkpoint in --out");
 ABSL_FLAG(bool, sample_only, false, "write text with the checkpoint in --out, without training");
 ABSL_FLAG(std::string, prompt, "", "what the written text begins with");
@@ -103,6 +110,10 @@ void check_flags() {
   check_range("validate_every", static_cast<double>(absl::GetFlag(FLAGS_validate_every)), 0, 1e12);
   check_range("ranks", static_cast<double>(absl::GetFlag(FLAGS_ranks)), 0, 1e6);
   check_range("tensor_parallel", static_cast<double>(absl::GetFlag(FLAGS_tensor_parallel)), 1, 1e6);
+  const std::string checkpoint = absl::GetFlag(FLAGS_checkpoint);
+  if (checkpoint != "file" && checkpoint != "shared") {
+    examples::fail("--checkpoint=" + checkpoint + " is neither file nor shared");
+  }
   try {
     gpt::check_parallel(absl::GetFlag(FLAGS_parallel));
   } catch (const c10::ValueError& e) {
@@ -181,24 +192,51 @@ gpt::Execution execution_from_flags() {
   if (execution.cuda_graph && !(execution.device.is_cuda() && examples::CapturedStep::is_available())) {
     examples::fail("--cuda_graph needs --device=cuda");
   }
+  execution.checkpoint_blocks = absl::GetFlag(FLAGS_checkpoint_blocks);
+  if (execution.checkpoint_blocks && execution.cuda_graph) {
+    examples::fail("--checkpoint_blocks and --cuda_graph exclude each other");
+  }
+  if (execution.checkpoint_blocks && absl::GetFlag(FLAGS_parallel) != "ddp") {
+    examples::fail("--checkpoint_blocks needs --parallel=ddp");
+  }
   return execution;
 }
 
 int sample(const std::string& checkpoint_path, const examples::CommandLine& line) {
   torch::serialize::Checkpoint stored, checkpoint;
-  read_checkpoint_values(stored, checkpoint_path);
+  gpt::read_values(stored, checkpoint_path);
   const gpt::RunSettings settings = settings_from(stored, line.given);
   gpt::Gpt model(settings.model);
   checkpoint.model = model.ptr().get();
-  load_checkpoint(checkpoint, checkpoint_path);
+  if (gpt::is_shared(checkpoint_path)) {
+    gpt::load_shared(checkpoint, checkpoint_path, /*alone=*/true);
+  } else {
+    load_checkpoint(checkpoint, checkpoint_path);
+  }
   model->to(execution_from_flags().device);
   catch_signals();
   write_sample(model, line.given.count("seed") != 0 ? absl::GetFlag(FLAGS_seed) : settings.seed);
   return 0;
 }
 
+// Of a folder that all ranks write to the index comes last.
+bool has_checkpoint(const gpt::Files& files) {
+  return examples::exists(files.shared ? files.checkpoint() + "/index.json" : files.checkpoint());
+}
+
+// The files of a run, where its checkpoint is what is there already, or else what the flag says.
+gpt::Files files_in(const std::string& folder, const examples::CommandLine& line) {
+  const bool asked = absl::GetFlag(FLAGS_checkpoint) == "shared";
+  const gpt::Files as_asked{folder, asked}, other{folder, !asked};
+  if (!has_checkpoint(other)) return as_asked;
+  if (line.given.count("checkpoint") != 0) {
+    examples::fail(c10::str("--checkpoint=", absl::GetFlag(FLAGS_checkpoint), ", but there is ", other.checkpoint()));
+  }
+  return other;
+}
+
 void refuse_to_overwrite(const gpt::Files& files) {
-  if (examples::exists(files.checkpoint())) {
+  if (has_checkpoint(files)) {
     examples::fail(files.folder + " already holds a checkpoint: --resume goes on with it, another --out starts anew");
   }
 }
@@ -209,23 +247,23 @@ gpt::RunSettings training_settings(const gpt::Files& files, const examples::Comm
     refuse_to_overwrite(files);
     return settings_from_flags();
   }
-  if (!examples::exists(files.checkpoint())) {
+  if (!has_checkpoint(files)) {
     std::printf("no checkpoint in %s yet: starting from the beginning\n", files.folder.c_str());
     resume = false;
     return settings_from_flags();
   }
   torch::serialize::Checkpoint stored;
-  read_checkpoint_values(stored, files.checkpoint());
+  gpt::read_values(stored, files.checkpoint());
   return settings_from(stored, line.given);
 }
 
 // Another rank than the first: it writes nothing, and goes on with a checkpoint where the first one does.
 int follow(gpt::Ranks& ranks, const gpt::Files& files, const examples::CommandLine& line, bool resume) {
-  resume = resume && examples::exists(files.checkpoint());
+  resume = resume && has_checkpoint(files);
   gpt::RunSettings settings = settings_from_flags();
   if (resume) {
     torch::serialize::Checkpoint stored;
-    read_checkpoint_values(stored, files.checkpoint());
+    gpt::read_values(stored, files.checkpoint());
     settings = settings_from(stored, line.given);
   }
   const gpt::Text text(read_text(line.repeated), settings.model.context);
@@ -241,12 +279,16 @@ int run(const examples::CommandLine& line) {
   bool resume = absl::GetFlag(FLAGS_resume);
   const std::string out = absl::GetFlag(FLAGS_out);
   if ((resume || sample_only) && out.empty()) examples::fail("--out says which run to go on with");
-  gpt::Files files{examples::user_path(out)};
+  gpt::Files files = files_in(examples::user_path(out), line);
   if (absl::GetFlag(FLAGS_threads) > 0) torch::set_num_threads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
   if (sample_only) return sample(files.checkpoint(), line);
+  if (files.shared && out.empty()) examples::fail("--checkpoint=shared needs --out, a folder that all ranks see");
 
   const std::unique_ptr<gpt::Ranks> ranks = gpt::start_ranks(absl::GetFlag(FLAGS_ranks), absl::GetFlag(FLAGS_parallel),
                                                              absl::GetFlag(FLAGS_tensor_parallel));
+  if (files.shared && ranks == nullptr) {
+    examples::fail("--checkpoint=shared is for processes that a launcher starts, also for one");
+  }
   const bool is_first = ranks == nullptr || ranks->rank() == 0;
   if (!is_first) return follow(*ranks, files, line, resume);
   examples::RunFolder folder;

@@ -95,7 +95,7 @@ torch::Tensor GptImpl::forward(const torch::Tensor& tokens) {
               options_.context);
   torch::Tensor positions = torch::arange(time, tokens.options());
   torch::Tensor x = dropout_(token_embedding_(tokens) + position_embedding_(positions));
-  for (Block& layer : layers_) x = layer(x);
+  for (Block& layer : layers_) x = block_call_ ? block_call_(layer, x) : layer(x);
   return head_(final_norm_(x));
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,12 @@ class GptImpl : public torch::nn::Module {
   const ModelOptions& options() const { return options_; }
   const std::vector<Block>& layers() const { return layers_; }
 
+  // How forward calls its blocks, instead of block(x).
+  using BlockCall = std::function<torch::Tensor(Block& block, const torch::Tensor& x)>;
+  void set_block_call(BlockCall call) { block_call_ = std::move(call); }
+
  private:
+  BlockCall block_call_;
   ModelOptions options_;
   torch::nn::Embedding token_embedding_, position_embedding_;
   torch::nn::Dropout dropout_;

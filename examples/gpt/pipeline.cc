@@ -106,7 +106,8 @@ class PipelineRanks final : public ProcessRanks {
   double mean(double value) override { return value; }
   bool is_sharded() const override { return true; }
 
-  void save(const torch::serialize::Checkpoint& checkpoint, const std::string& path) override {
+ protected:
+  void save_file(const torch::serialize::Checkpoint& checkpoint, const std::string& path) override {
     if (rank() != 0) return send_part(checkpoint);
     for (int64_t part = 1; part < size(); ++part) receive_part(part, checkpoint);
     save_checkpoint(checkpoint, path);
@@ -114,7 +115,7 @@ class PipelineRanks final : public ProcessRanks {
   }
 
   // What is read for parameters without memory is gone at once.
-  void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) override {
+  void load_file(torch::serialize::Checkpoint& checkpoint, const std::string& path) override {
     load_checkpoint(checkpoint, path);
     for (int64_t part = 0; part < size(); ++part) {
       if (part != rank()) forget(part, checkpoint.optimizer);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <exception>
+#include <string>
 #include <vector>
 
 #include "distributed/process_group/init.h"
+#include "examples/gpt/shared_checkpoint.h"
 #include "examples/gpt/trainer.h"
 
 namespace gpt {
@@ -38,8 +40,24 @@ class ProcessRanks : public Ranks {
   int64_t size() const override { return group_->getSize(); }
   double mean(double value) override { return sum(value) / static_cast<double>(size()); }
   bool any(bool here) override { return sum(here ? 1 : 0) > 0; }
+  void save(const torch::serialize::Checkpoint& checkpoint, const std::string& path) final {
+    is_shared(path) ? save_shared(checkpoint, path) : save_file(checkpoint, path);
+  }
+  void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) final {
+    is_shared(path) ? load_shared(checkpoint, path) : load_file(checkpoint, path);
+  }
+  void read_values(torch::serialize::Checkpoint& checkpoint, const std::string& path) final {
+    gpt::read_values(checkpoint, path);
+  }
 
  protected:
+  // The whole model, in rank 0's file.
+  virtual void save_file(const torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+    save_checkpoint(checkpoint, path);
+  }
+  virtual void load_file(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+    load_checkpoint(checkpoint, path);
+  }
   const c10::intrusive_ptr<c10d::ProcessGroup>& group() const { return group_; }
   // Over all ranks.
   double sum(double value) {

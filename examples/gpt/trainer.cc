@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "autograd/checkpoint/checkpoint.h"
 #include "utils/checkpoint/checkpoint.h"
 #include "utils/plot/line_chart.h"
 #include "utils/progress/progress.h"
@@ -165,6 +166,14 @@ void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_nor
   torch::nn::utils::clip_grads_with_norm_(parameters, max_norm, torch::nn::utils::get_total_norm(gradients));
 }
 
+void checkpoint_blocks(Gpt& model) {
+  model->set_block_call([](Block& block, const torch::Tensor& x) {
+    if (!block->is_training() || !torch::GradMode::is_enabled()) return block(x);
+    return torch::utils::checkpoint::checkpoint([block](const torch::Tensor& given) mutable { return block(given); },
+                                                x);
+  });
+}
+
 Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution& execution, Ranks* ranks)
     : settings_(settings),
       execution_(execution),
@@ -184,6 +193,7 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
       scaler_(execution.device.type(), /*init_scale=*/65536.0, /*growth_factor=*/2.0, /*backoff_factor=*/0.5,
               /*growth_interval=*/2000, /*enabled=*/settings.dtype == "fp16"),
       window_(std::max<int64_t>(1, settings.steps / kChartPoints)) {
+  if (execution.checkpoint_blocks) gpt::checkpoint_blocks(model_);
   const auto on_device = torch::TensorOptions(torch::kLong).device(execution.device);
   if (ranks != nullptr) ranks->check(settings);
   const int64_t parts = ranks == nullptr ? 1 : ranks->parts_of_batch();
@@ -202,7 +212,11 @@ Trainer::Trainer(const RunSettings& settings, const Text& text, const Execution&
 
 void Trainer::resume(const std::string& path) {
   torch::serialize::Checkpoint checkpoint;
-  read_checkpoint_values(checkpoint, path);
+  if (ranks_ != nullptr) {
+    ranks_->read_values(checkpoint, path);
+  } else {
+    read_checkpoint_values(checkpoint, path);
+  }
   const std::string& of = value_of(checkpoint.values, "text");
   TORCH_CHECK(of == fingerprint(text_), "the checkpoint is of another text (", of, "; this one has ", fingerprint(text_), ")");
   Curve training{split(value_of(checkpoint.values, "training_steps")), split(value_of(checkpoint.values, "training_losses"))};
@@ -362,8 +376,8 @@ bool Trainer::is_stopped(const std::atomic<bool>& stop) { return ranks_ == nullp
 bool Trainer::follow(const Files& files, int64_t checkpoint_every, int64_t validate_every,
                      const std::atomic<bool>& stop) {
   // Where rank 0 needs the others for what it writes, they do the same.
-  const bool helps = ranks_->is_sharded();
-  if (helps && step_ == 0) save(files);
+  const bool helps = ranks_->is_sharded(), saves = helps || files.shared;
+  if (saves && step_ == 0) save(files);
   model_->train();
   while (step_ < settings_.steps && !is_stopped(stop)) {
     const double loss = train_step();
@@ -372,9 +386,9 @@ bool Trainer::follow(const Files& files, int64_t checkpoint_every, int64_t valid
     if (helps && (is_last || step_ % validate_every == 0)) {
       validation_loss(is_last ? kFinalValidationPieces : kValidationPieces);
     }
-    if (helps && step_ % checkpoint_every == 0 && !is_last) save(files);
+    if (saves && step_ % checkpoint_every == 0 && !is_last) save(files);
   }
-  if (helps) save(files);
+  if (saves) save(files);
   return step_ >= settings_.steps;
 }
 

@@ -41,11 +41,16 @@ RunSettings from_values(const std::vector<std::pair<std::string, std::string>>& 
 struct Execution {
   torch::Device device = torch::kCPU;
   bool cuda_graph = false;  // steps are captured after the first few, and replayed
+  bool checkpoint_blocks = false;  // blocks keep their arguments only, and run again in backward; same numbers
 };
 
 // Scales the parameters' gradients, all of which are there, so that their norm is at most `max_norm`. Does not wait for
 // the device.
 void clip_gradients(const std::vector<torch::Tensor>& parameters, double max_norm);
+
+// Has the model's blocks keep nothing but their arguments while they train, and run again in backward: of L blocks that
+// save A bytes each for arguments of X bytes, L X + A are held at a time instead of L A.
+void checkpoint_blocks(Gpt& model);
 
 // Processes that train one model together, each with its part of the batch.
 class Ranks {
@@ -80,11 +85,16 @@ class Ranks {
   virtual void load(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
     load_checkpoint(checkpoint, path);
   }
+  // Step and values alone; by this rank.
+  virtual void read_values(torch::serialize::Checkpoint& checkpoint, const std::string& path) {
+    read_checkpoint_values(checkpoint, path);
+  }
 };
 
 struct Files {
   std::string folder;
-  std::string checkpoint() const { return folder + "/checkpoint.safetensors"; }
+  bool shared = false;  // whether the checkpoint is a folder that all ranks write to
+  std::string checkpoint() const { return folder + (shared ? "/checkpoint" : "/checkpoint.safetensors"); }
   std::string chart() const { return folder + "/loss.svg"; }
 };
 

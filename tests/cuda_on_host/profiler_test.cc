@@ -2,6 +2,7 @@
 #include "autograd/profiler/profiler.h"
 
 #include <gtest/gtest.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <map>
@@ -24,6 +25,12 @@
 #include "c10/cuda/testing.h"
 #include "tests/cuda_on_host/cupti/standin.h"
 #include "tests/cuda_on_host/runtime/standin.h"
+#include "utils/profiler/emit_nvtx.h"
+
+// A profiler in the program: NVTX asks this symbol for one.
+extern "C" {
+extern NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr;
+}
 
 namespace {
 
@@ -192,6 +199,78 @@ TEST(CudaProfile, StreamsAndGraphsAndTheTrace) {
         << "every kernel has its arrow";
     for (const int id : ended) EXPECT_EQ(begun.count(id), 1u);
   });
+}
+
+TEST(CudaMemory, IsCountedToTheOperatorsThatAskForIt) {
+  const Tensor before = at::ones({256}, kOnDevice);
+  enableProfiler(ProfilerConfig(ProfilerState::KINETO, false, /*profile_memory=*/true), {ActivityType::CPU});
+  Tensor kept;
+  {
+    RECORD_USER_SCOPE("step");
+    const Tensor gone = at::ones({1024}, kOnDevice);
+    kept = at::exp(gone);
+  }
+  const auto result = disableProfiler();
+  const KeyAverages averages = result->key_averages();
+  EXPECT_EQ(averages.find("aten::exp")->device_memory_usage, 4096);
+  EXPECT_EQ(averages.find("step")->device_memory_usage, 4096);
+  EXPECT_EQ(averages.find("step")->self_device_memory_usage, -4096);
+  EXPECT_NE(averages.table("self_cuda_memory_usage", 1).find("CUDA Mem"), std::string::npos) << averages.table();
+}
+
+std::vector<std::string>& nvtx_ranges() {
+  static std::vector<std::string> all;
+  return all;
+}
+int on_push(const char* text) {
+  nvtx_ranges().push_back(text);
+  return 0;
+}
+int on_pop() {
+  nvtx_ranges().emplace_back("pop");
+  return 0;
+}
+int listen(NvtxGetExportTableFunc_t get_table) {
+  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(get_table(NVTX_ETID_CALLBACKS));
+  NvtxFunctionTable table = nullptr;
+  unsigned size = 0;
+  if (callbacks == nullptr || callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &table, &size) != 1) return 0;
+  *table[NVTX_CBID_CORE_RangePushA] = reinterpret_cast<NvtxFunctionPointer>(on_push);
+  *table[NVTX_CBID_CORE_RangePop] = reinterpret_cast<NvtxFunctionPointer>(on_pop);
+  return 1;
+}
+struct Listening {
+  Listening() { InitializeInjectionNvtx2_fnptr = &listen; }
+} g_listening;
+
+TEST(EmitNvtx, TellsOperatorsNodesAndRanges) {
+  const Tensor x = at::ones({2, 3}).requires_grad_();
+  Tensor y;
+  {
+    const emit_nvtx on(true, /*record_shapes=*/true);
+    EXPECT_THROW(emit_nvtx(), c10::Error);
+    RECORD_USER_SCOPE("step");
+    y = at::mul(x, x);
+    at::sum(y).backward();
+  }
+  at::neg(x);
+  const std::vector<std::string>& ranges = nvtx_ranges();
+  ASSERT_FALSE(ranges.empty());
+  EXPECT_EQ(ranges[0], "step");
+  EXPECT_EQ(std::count(ranges.begin(), ranges.end(), "pop") * 2, static_cast<ptrdiff_t>(ranges.size()));
+  const auto starting = [&](const std::string& name) {
+    for (const std::string& range : ranges) {
+      if (range.starts_with(name)) return range;
+    }
+    return std::string();
+  };
+  const std::string mul = starting("aten::mul, seq = "), node = starting("MulBackward0, seq = ");
+  EXPECT_NE(node.find(", sizes = [[2, 3]]"), std::string::npos) << node;
+  const auto number = [](const std::string& text) { return std::stoi(text.substr(text.find("seq = ") + 6)); };
+  EXPECT_EQ(number(mul), number(node));
+  EXPECT_EQ(starting("aten::neg"), "");
+  const emit_nvtx off(false);
+  const emit_nvtx again(false);
 }
 
 }  // namespace

@@ -8,8 +8,11 @@
 
 #include <thread>
 
+#include "aten/aten.h"
 #include "c10/testing/files.h"
 #include "c10/util/exception.h"
+#include "distributed/checkpoint/filesystem.h"
+#include "distributed/checkpoint/state_dict_loader.h"
 #include "tests/integration/process.h"
 
 namespace integration {
@@ -18,6 +21,7 @@ namespace {
 using c10::testing::fresh_folder;
 using c10::testing::write_file;
 using ::testing::HasSubstr;
+namespace dcp = torch::distributed::checkpoint;
 
 // One that nobody listens at now.
 std::string free_port() {
@@ -198,6 +202,76 @@ TEST_F(GptRanks, TwoByTwoTrainAsOne) {
       EXPECT_THAT(o.err, HasSubstr(text));
     }
   }
+}
+
+// Everything that a folder of ranks' checkpoints has.
+c10::IValue contents_of(const std::string& folder) {
+  dcp::StateDict state;
+  for (const auto& [name, item] : dcp::FileSystemReader(folder).read_metadata().state_dict_metadata) {
+    const auto* const tensor = std::get_if<dcp::TensorStorageMetadata>(&item);
+    state.set(name, tensor == nullptr ? c10::IValue() : at::empty(tensor->size, tensor->properties.dtype));
+  }
+  dcp::load(state, {.checkpoint_id = folder, .no_dist = true});
+  c10::Dict<std::string, c10::IValue> all;
+  for (const auto& item : state.items()) all.insert(item.first, item.second.value);
+  return all;
+}
+
+void expect_same_contents(const c10::IValue& a, const c10::IValue& b, const std::string& way) {
+  const auto mine = c10::impl::toTypedDict<std::string, c10::IValue>(a.toGenericDict()),
+             other = c10::impl::toTypedDict<std::string, c10::IValue>(b.toGenericDict());
+  ASSERT_EQ(mine.size(), other.size()) << way;
+  for (const auto& item : mine) {
+    ASSERT_TRUE(other.contains(item.key())) << way << " has no " << item.key();
+    const c10::IValue there = other.at(item.key());
+    const bool same = item.value().isTensor() ? at::equal(item.value().toTensor(), there.toTensor())
+                                              : item.value() == there;
+    EXPECT_TRUE(same) << way << ": " << item.key();
+  }
+}
+
+// What some ranks have saved, others have the same bits of, however they train, and save again.
+TEST_F(GptRanks, SharedCheckpointsGoOnWithAnyRanks) {
+  const std::vector<std::string> same = {"--layers=2", "--dropout=0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), same.begin(), same.end());
+    return more;
+  };
+  for (const Outcome& o : run_ranks(2, with({"--steps=20", "--parallel=fsdp", "--checkpoint=shared"}))) {
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+  }
+  const std::string path = folder_ + "/run/checkpoint";
+  const c10::IValue saved = contents_of(path);
+  EXPECT_GT(saved.toGenericDict().size(), 3u * 20);
+  const std::pair<int, const char*> ways[] = {{4, "--parallel=2d"}, {2, "--parallel=pp"},   {2, "--parallel=tp"},
+                                              {4, "--parallel=ddp"}, {1, "--parallel=fsdp"}, {4, "--parallel=fsdp"}};
+  for (const auto& [size, parallel] : ways) {
+    const std::vector<Outcome> ranks = run_ranks(size, with({"--resume", parallel}));
+    for (const Outcome& o : ranks) ASSERT_EQ(o.exit_code, 0) << parallel << " " << o.err;
+    EXPECT_THAT(ranks[0].out, HasSubstr("resumed at step 20"));
+    expect_same_contents(saved, contents_of(path), parallel + std::string(" by ") + std::to_string(size));
+  }
+  // They go on as ranks do whose rank 0 writes a file.
+  out_ = "file";
+  run_ranks(2, with({"--steps=20", "--parallel=fsdp"}));
+  std::string validation[2];
+  for (const bool shared : {false, true}) {
+    out_ = shared ? "run" : "file";
+    const std::vector<Outcome> ranks = run_ranks(2, with({"--steps=40", "--resume", "--parallel=fsdp"}));
+    for (const Outcome& o : ranks) ASSERT_EQ(o.exit_code, 0) << o.err;
+    validation[shared] = validation_of(ranks[0].out);
+  }
+  EXPECT_EQ(validation[1], validation[0]);
+  // One process writes text with it.
+  const Outcome text = run(command(with({"--sample_only"})), {folder_});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("----"));
+  EXPECT_THAT(run(command(with({"--sample_only", "--checkpoint=file"})), {folder_}).err,
+              HasSubstr("--checkpoint=file, but there is "));
+  EXPECT_THAT(run(command({"--checkpoint=shared", "--out=other"}), {folder_}).err,
+              HasSubstr("is for processes that a launcher starts"));
+  EXPECT_THAT(run(command({"--checkpoint=both"}), {folder_}).err,
+              HasSubstr("--checkpoint=both is neither file nor shared"));
 }
 
 TEST_F(GptRanks, AKilledRankEndsTheOther) {

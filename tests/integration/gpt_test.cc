@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <random>
 
+#include "c10/memory/allocation_observer.h"
 #include "c10/testing/files.h"
+#include "examples/gpt/trainer.h"
 #include "tests/integration/process.h"
 
 namespace integration {
@@ -52,6 +56,59 @@ class Gpt : public ::testing::Test {
 
   std::string folder_;
 };
+
+TEST_F(Gpt, CheckpointedBlocksGiveTheSameBits) {
+  for (const char* dtype : {"float32", "bf16"}) {
+    const std::string kind = std::string("--dtype=") + dtype, plain = std::string("plain-") + dtype;
+    const std::string checkpointed = std::string("checkpointed-") + dtype;
+    Outcome o = train({"--out=" + plain, kind, "--layers=2", "--steps=6"});
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+    o = train({"--out=" + checkpointed, kind, "--layers=2", "--steps=6", "--checkpoint_blocks"});
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+    EXPECT_TRUE(read_file(checkpoint(plain)) == read_file(checkpoint(checkpointed))) << dtype;
+  }
+  EXPECT_NE(train({"--out=tp", "--checkpoint_blocks", "--parallel=tp"}).exit_code, 0);
+}
+
+// The most that is in use at once.
+struct Peak final : c10::AllocationObserver {
+  void allocated(const void*, size_t, size_t total, c10::Device) noexcept override { bytes = std::max(bytes, total); }
+  void freed(const void*, size_t, size_t, c10::Device) noexcept override {}
+  size_t bytes = 0;
+};
+
+// Of a forward and backward pass, beside the model.
+double peak_of_step(int64_t layers, bool checkpointed) {
+  torch::manual_seed(1);
+  torch::set_num_threads(1);
+  gpt::ModelOptions options;
+  options.layers = layers;
+  options.width = 32;
+  options.heads = 2;
+  options.context = 64;
+  gpt::Gpt model(options);
+  if (checkpointed) gpt::checkpoint_blocks(model);
+  const torch::Tensor tokens = torch::randint(256, {16, 64});
+  Peak peak;
+  c10::add_allocation_observer(&peak);
+  model->loss(tokens, tokens).backward();
+  c10::remove_allocation_observer(&peak);
+  return static_cast<double>(peak.bytes);
+}
+
+TEST(GptMemory, FallsAsComputed) {
+  // The arguments of a block, and the gradients of its parameters.
+  const double argument = 16 * 64 * 32 * 4, parameters = (12 * 32 * 32 + 13 * 32) * 4;
+  const double saved = (peak_of_step(6, false) - peak_of_step(2, false)) / 4;
+  const double kept = (peak_of_step(6, true) - peak_of_step(2, true)) / 4;
+  std::printf("a block saves %.0f bytes; checkpointed %.0f, its argument being %.0f\n", saved, kept, argument);
+  EXPECT_GT(saved, 8 * argument);
+  EXPECT_GE(kept, argument);
+  EXPECT_LE(kept, argument + parameters);
+  // Of six blocks one is whole at a time.
+  const double fallen = peak_of_step(6, false) - peak_of_step(6, true);
+  EXPECT_GT(fallen, 4 * (saved - kept));
+}
 
 TEST_F(Gpt, TrainsAndWrites) {
   const Outcome o = train({"--out=run", "--prompt=the "});

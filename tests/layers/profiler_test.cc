@@ -21,6 +21,8 @@
 #include "aten/core/thread_local_state.h"
 #include "autograd/autograd.h"
 #include "c10/core/device_activity.h"
+#include "c10/memory/allocation_observer.h"
+#include "c10/memory/allocator.h"
 #include "c10/testing/message_of.h"
 #include "c10/util/warning.h"
 #include "gtest/gtest.h"
@@ -120,7 +122,6 @@ TEST(Profiler, ScopesAndErrors) {
   EXPECT_EQ(find(*result, "aten::sum"), nullptr);
   EXPECT_THROW(disableProfiler(), c10::Error);
   EXPECT_THROW(enableProfiler(ProfilerConfig(ProfilerState::CUDA), {}), c10::NotImplementedError);
-  EXPECT_THROW(enableProfiler(ProfilerConfig(ProfilerState::CPU, false, true), {}), c10::NotImplementedError);
 }
 
 // A backend whose devices do what the test says.
@@ -350,6 +351,152 @@ TEST_F(DeviceProfile, OfTheDeviceAloneOrWithoutIt) {
   ASSERT_EQ(warnings.texts.size(), 1u);
   EXPECT_NE(warnings.texts[0].find("the work of cuda devices"), std::string::npos) << warnings.texts[0];
   EXPECT_NE(find(*result, "aten::exp"), nullptr);
+}
+
+TEST(Profiler, CountsMemoryByRanges) {
+  ProfilerConfig config(ProfilerState::KINETO, false, /*profile_memory=*/true);
+  const Tensor before = at::ones({256});
+  Tensor kept;
+  enableProfiler(config, {ActivityType::CPU});
+  {
+    RECORD_USER_SCOPE("step");
+    const Tensor gone = at::ones({1024});
+    kept = at::exp(gone);
+  }
+  const Tensor apart = at::from_blob(c10::GetCPUAllocator()->allocate(64).get(), {1});
+  auto result = disableProfiler();
+  const KeyAverages averages = result->key_averages();
+  EXPECT_EQ(averages.find("step")->cpu_memory_usage, 4096);
+  EXPECT_EQ(averages.find("step")->self_cpu_memory_usage, -4096) << "what went with the scope";
+  EXPECT_EQ(averages.find("aten::exp")->cpu_memory_usage, 4096);
+  EXPECT_EQ(averages.find("[memory]")->count, 2);
+  EXPECT_EQ(averages.find("[memory]")->cpu_memory_usage, 0);
+  EXPECT_NE(averages.table().find("-4.00 KB"), std::string::npos) << averages.table();
+  EXPECT_EQ(c10::GetCPUAllocator(), c10::GetDefaultCPUAllocator());
+  EXPECT_FALSE(c10::memoryProfilingEnabled());
+  // A block that outlives the profile is freed as what it is; one that began before is not counted.
+  kept = Tensor();
+  enableProfiler(config, {ActivityType::CPU});
+  { const Tensor last = std::move(const_cast<Tensor&>(before)); }
+  result = disableProfiler();
+  EXPECT_TRUE(result->memory_events().empty());
+}
+
+TEST(Profiler, CountsFlops) {
+  enableProfiler(ProfilerConfig(ProfilerState::KINETO, false, false, false, /*with_flops=*/true), {ActivityType::CPU});
+  const Tensor a = at::ones({4, 5}), b = at::ones({5, 6});
+  at::mm(a, b);
+  at::addmm(at::ones({6}), a, b);
+  at::bmm(at::ones({2, 3, 4}), at::ones({2, 4, 5}));
+  at::baddbmm(at::ones({2, 3, 5}), at::ones({2, 3, 4}), at::ones({2, 4, 5}));
+  at::mul(a, a);
+  at::add(a, 1);
+  at::conv2d(at::ones({1, 2, 5, 5}), at::ones({4, 1, 3, 3}), {}, 2, 1, 1, 2);
+  const auto result = disableProfiler();
+  // PyTorch's numbers for the same program.
+  const std::map<std::string, uint64_t> expected{{"aten::mm", 240},      {"aten::addmm", 240}, {"aten::bmm", 240},
+                                                 {"aten::baddbmm", 240}, {"aten::mul", 20},    {"aten::add", 20},
+                                                 {"aten::conv2d", 648}};
+  for (const auto& [name, flops] : expected) {
+    ASSERT_NE(find(*result, name), nullptr) << name;
+    EXPECT_EQ(find(*result, name)->flops(), flops) << name;
+  }
+  const std::string table = result->key_averages().table("flops", 1);
+  EXPECT_NE(table.find("Total FLOPs"), std::string::npos) << table;
+  EXPECT_NE(table.find("648.000"), std::string::npos) << table;
+}
+
+__attribute__((noinline)) void named_function_of_the_test() {
+  at::exp(at::ones({2}));
+  at::neg(at::ones({300000}));
+}
+
+TEST(Profiler, KnowsWhereRangesBegan) {
+  enableProfiler(ProfilerConfig(ProfilerState::KINETO, false, false, /*with_stack=*/true), {ActivityType::CPU});
+  named_function_of_the_test();
+  const auto result = disableProfiler();
+  const std::vector<std::string> stack = find(*result, "aten::exp")->stack();
+  const auto named = std::find_if(stack.begin(), stack.end(), [](const std::string& line) {
+    return line.find("named_function_of_the_test") != std::string::npos;
+  });
+  ASSERT_NE(named, stack.end()) << (stack.empty() ? "" : stack[0]);
+  EXPECT_LT(named - stack.begin(), 4) << "observers are left out";
+  const std::string table = result->key_averages(false, 5).table("", -1);
+  EXPECT_NE(table.find("Source Location"), std::string::npos) << table;
+  const std::string path = ::testing::TempDir() + "/stacks.txt";
+  result->export_stacks(path);
+  std::stringstream file;
+  file << std::ifstream(path).rdbuf();
+  EXPECT_NE(file.str().find("named_function_of_the_test"), std::string::npos) << file.str();
+  EXPECT_EQ(file.str().find("  "), std::string::npos);
+  EXPECT_THROW(result->export_stacks(path, "count"), c10::ValueError);
+  std::remove(path.c_str());
+}
+
+TEST(Profiler, WritesPyTorchsTable) {
+  // What torch.profiler (2.15) prints for the same numbers.
+  FunctionEventAvg outer, inner;
+  outer.key = "outer";
+  outer.count = 1;
+  outer.cpu_time_total = 4000;
+  outer.self_cpu_time_total = 1000;
+  outer.cpu_memory_usage = 2304;
+  inner.key = "aten::mm";
+  inner.count = 2;
+  inner.cpu_time_total = inner.self_cpu_time_total = 3000;
+  inner.cpu_memory_usage = inner.self_cpu_memory_usage = 2304;
+  inner.is_top_level = false;
+  inner.flops = 4608;
+  const KeyAverages averages({outer, inner}, c10::kCPU, /*profile_memory=*/true, /*with_flops=*/true);
+  const std::string rule =
+      "------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  "
+      "------------  ------------  \n";
+  EXPECT_EQ(
+      averages.table("self_cpu_time_total", 1, {.header = "HDR"}),
+      std::string(rule.size() - 3, '=') + "\nHDR\n" + rule +
+          "        Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg       CPU Mem  Self CPU "
+          "Mem    # of Calls  Total KFLOPs  \n" +
+          rule +
+          "    aten::mm        75.00%       3.000ms        75.00%       3.000ms       1.500ms       2.25 KB       2.25 "
+          "KB             2         4.608  \n" +
+          rule + "Self CPU time total: 4.000ms\n");
+  EXPECT_EQ(averages.table("", -1, {.top_level_events_only = true}).find("aten::mm"), std::string::npos);
+  EXPECT_NE(averages.table("", -1, {.time_unit = "us"}).find("4000.000us"), std::string::npos);
+  EXPECT_NE(averages.table("", -1, {.max_name_column_width = 7}).find("aten..."), std::string::npos);
+  EXPECT_EQ(averages.total_average().count, 3);
+  EXPECT_EQ(KeyAverages({}, c10::kCPU, false, false).table(), "");
+}
+
+TEST(Profiler, TracesSayWhatOperatorsWereGiven) {
+  enableProfiler(ProfilerConfig(ProfilerState::KINETO, true, true), {ActivityType::CPU});
+  const Tensor w = at::ones({2, 3}).requires_grad_();
+  at::sum(w, {0}, true).sum().backward();
+  const auto result = disableProfiler();
+  std::ostringstream text;
+  result->write(text, {{"run", "\"a\""}});
+  const auto trace = nlohmann::json::parse(text.str());
+  EXPECT_EQ(trace["run"], "a");
+  EXPECT_EQ(trace["schemaVersion"], 1);
+  EXPECT_EQ(trace["profile_memory"], 1);
+  bool has_sum = false;
+  int64_t held = 0;
+  std::map<int, int> arrows;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["name"] == "[memory]") held += event["args"]["Bytes"].get<int64_t>();
+    if (event.value("cat", "") == "fwdbwd") arrows[event["id"].get<int>()] += event["ph"] == "s" ? 1 : 10;
+    if (event["name"] != "aten::sum" || event["args"]["Input Dims"].size() < 3) continue;
+    has_sum = true;
+    EXPECT_EQ(event["args"]["Input Dims"][0], nlohmann::json({2, 3}));
+    EXPECT_EQ(event["args"]["Input Strides"][0], nlohmann::json({3, 1}));
+    EXPECT_EQ(event["args"]["Input type"][0], "float");
+    EXPECT_EQ(event["args"]["Input type"][1], "ScalarList");
+    EXPECT_EQ(event["args"]["Concrete Inputs"][1], "[0]");
+    EXPECT_EQ(event["args"]["Concrete Inputs"][2], "True");
+  }
+  EXPECT_TRUE(has_sum);
+  EXPECT_GE(held, 2 * 3 * 4 * 2) << "the leaf and its gradient";
+  EXPECT_GE(arrows.size(), 2u);
+  for (const auto& [id, ends] : arrows) EXPECT_EQ(ends, 11) << id;
 }
 
 TEST(Profiler, GroupsByShapesWhereAskedFor) {

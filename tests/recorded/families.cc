@@ -12,6 +12,7 @@ const std::vector<Family>& families() {
        {"type", "numbers"},
        // There is no message, or the planted number stands in it.
        [](const Json& one, const std::string& field) { return field == "numbers" && mentions_other_numbers(one); }},
+      {"func", replay_func, {"outputs", "then", "type"}},
       {"special", replay_special, {"outputs", "grad_inputs"}},
       {"spectral", replay_spectral, {"outputs", "grad_inputs"}},
       {"windows", replay_windows, {"outputs"}},
@@ -57,6 +58,15 @@ const std::vector<Family>& families() {
        replay_amp,
        {"operators", "dtype", "rows", "output", "loss", "grad_parameters", "unscaled", "scale", "growth_tracker",
         "parameters", "state_dict", "errors"}},
+      {"vmap_ops",
+       replay_vmap_ops,
+       {"outputs"},
+       // Results whose first number is so large that one more is lost.
+       [](const Json& one, const std::string&) {
+         const std::string id = one.at("id");
+         const bool polynomial = id.rfind("special.shifted_chebyshev_polynomial_", 0) == 0;
+         return id == "hypot/1" || id == "logsumexp/0" || id == "matrix_exp/1" || (polynomial && id.back() == '1');
+       }},
       {"nn_modules",
        replay_nn_modules,
        {"then", "state_dict_keys", "parameters", "buffers", "outputs", "grad_inputs", "grad_parameters",

@@ -26,6 +26,7 @@ bool mentions_other_numbers(const Json& one);
 
 void replay_amp(const Json& one, Check& check);
 void replay_errors(const Json& one, Check& check);
+void replay_func(const Json& one, Check& check);
 void replay_nn_functional(const Json& one, Check& check);
 void replay_libtorch_text(const Json& one, Check& check);
 void replay_lr_schedules(const Json& one, Check& check);
@@ -39,6 +40,7 @@ void replay_nn_modules(const Json& one, Check& check);
 void replay_nn_utils(const Json& one, Check& check);
 void replay_special(const Json& one, Check& check);
 void replay_spectral(const Json& one, Check& check);
+void replay_vmap_ops(const Json& one, Check& check);
 void replay_windows(const Json& one, Check& check);
 
 }  // namespace recorded

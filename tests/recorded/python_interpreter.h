@@ -79,6 +79,8 @@ class PythonInterpreter {
 // A call of the operator aten::`name`, by the overload that takes the arguments. Throws NotExpressible where there is
 // no operator of that name.
 Json call_operator(PythonInterpreter& python, const std::string& name, const PythonArguments& arguments);
+// A call of one overload, "aten::add.Tensor".
+Json call_overload(PythonInterpreter& python, const std::string& full_name, const PythonArguments& arguments);
 // Functions of the namespace torch: those that are no operators of their own, then operators. `path` is what follows
 // "torch.".
 Json call_torch(PythonInterpreter& python, const std::string& path, const PythonArguments& arguments);

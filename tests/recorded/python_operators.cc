@@ -213,7 +213,27 @@ class Binder {
   bool taken_all_ = false;
 };
 
+Json call(PythonInterpreter& python, const c10::OperatorHandle& op, c10::Stack stack) {
+  op.callBoxed(stack);
+  Json results = Json::array();
+  for (const IValue& result : stack) results.push_back(python.value(result));
+  return results.size() == 1 ? results[0] : results;
+}
+
 }  // namespace
+
+Json call_overload(PythonInterpreter& python, const std::string& full_name, const PythonArguments& arguments) {
+  const size_t dot = full_name.find('.');
+  const auto op = c10::Dispatcher::singleton().findSchema(full_name.substr(0, dot),
+                                                          dot == std::string::npos ? "" : full_name.substr(dot + 1));
+  if (!op) throw NotExpressible("no operator " + full_name + " here");
+  for (const bool may_take_the_rest : {false, true}) {
+    c10::Stack stack;
+    if (!Binder(python, op->schema(), may_take_the_rest).bind(arguments, stack)) continue;
+    return call(python, *op, std::move(stack));
+  }
+  throw CompilerRefuses(full_name + " does not take these arguments");
+}
 
 Json call_operator(PythonInterpreter& python, const std::string& name, const PythonArguments& arguments) {
   const auto& candidates = overloads(name);
@@ -229,11 +249,9 @@ Json call_operator(PythonInterpreter& python, const std::string& name, const Pyt
     for (const c10::OperatorHandle& op : candidates) {
       c10::Stack stack;
       if (!Binder(python, op.schema(), may_take_the_rest).bind(given, stack)) continue;
-      op.callBoxed(stack);
-      Json results = Json::array();
-      for (const IValue& result : stack) results.push_back(python.value(result));
-      if (requires_grad) python.tensor(results.at(0)).set_requires_grad(true);
-      return results.size() == 1 ? results[0] : results;
+      const Json results = call(python, op, std::move(stack));
+      if (requires_grad) python.tensor(results).set_requires_grad(true);
+      return results;
     }
   }
   std::string types;

@@ -1,8 +1,10 @@
-// Pickles of TorchScript archives: values with objects of classes, and lists and dicts that say their types.
+// Pickles with their storages beside them: of TorchScript archives (values with objects of classes, and lists and dicts
+// that say their types), and of others.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "c10/core/scalar_type.h"
@@ -28,8 +30,13 @@ struct PickledValue {
 PickledValue pickle_script(const c10::IValue& value, const std::function<std::string(const c10::IValue&)>& class_name,
                            const std::function<c10::IValue(const c10::IValue& object)>& state_of);
 
-// The storages as records NAME/0, NAME/1 ...; those of the CPU are the caller's until the file is finished.
-void add_storages(ZipWriter& zip, const std::string& name, const PickledValue& pickle);
+// The same of a value as torch::pickle::save writes it. `before` are storages that pickles of the same file name
+// already: the result's begin with them.
+PickledValue pickle_value(const c10::IValue& value, std::vector<PickledStorage> before = {});
+
+// The storages as records NAME/0, NAME/1 ..., each with `ending`; those of the CPU are the caller's until the file is
+// finished.
+void add_storages(ZipWriter& zip, const std::string& name, const PickledValue& pickle, std::string_view ending = "");
 // The same with the record NAME.pkl.
 void add_pickle(ZipWriter& zip, const std::string& name, const PickledValue& pickle);
 

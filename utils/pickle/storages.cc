@@ -84,7 +84,10 @@ Storages::Id Storages::read_id(NodeId persistent) const {
   Id out;
   out.dtype = *dtype;
   out.untyped = type.name() == "UntypedStorage";
-  out.key = text_of(tree_, id.items[2], "the key of a storage");
+  // torch.package counts them in numbers.
+  const Node& key = tree_[id.items[2]];
+  out.key = key.kind == NodeKind::kInt ? std::to_string(key.integer)
+                                       : std::string(text_of(tree_, id.items[2], "the key of a storage"));
   if (out.key.empty() || out.key.size() > 100) tree_.fail(id.items[2], "the key of a storage is empty or too long");
   for (const char c : out.key) {
     const bool ok = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
@@ -192,7 +195,7 @@ const Storages::Entry& Storages::root(NodeId at, const Id& id, ScalarType dtype)
       tree_.fail(at, c10::str("storage '", id.key, "' has ", bytes.size, " bytes in the file, where ", id.numel,
                               " elements of ", name_of_dtype(id.dtype), " take ", size));
     }
-    entry.storage = load(at, bytes, dtype, device);
+    entry.storage = bytes.storage ? bytes.storage : load(at, bytes, dtype, device);
     bytes_ += bytes.size;
   }
   return entries_.emplace(id.key, std::move(entry)).first->second;

@@ -20,6 +20,7 @@ struct StorageBytes {
   char* data = nullptr;
   uint64_t size = 0;
   std::shared_ptr<void> owner;  // keeps `data`
+  c10::Storage storage{};       // in place of `data` and `owner`, where the bytes are a storage already
 };
 
 class StorageSource {
@@ -71,7 +72,7 @@ class Storages {
   struct Id {
     c10::ScalarType dtype;
     bool untyped;
-    std::string_view key;
+    std::string key;
     std::string location;
     int64_t numel;
     NodeId view;
@@ -85,7 +86,7 @@ class Storages {
   const Tree& tree_;
   StorageSource& source_;
   std::optional<c10::Device> map_location_;
-  std::unordered_map<std::string_view, Entry> entries_;
+  std::unordered_map<std::string, Entry> entries_;
   uint64_t bytes_ = 0;
 };
 

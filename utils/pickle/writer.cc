@@ -31,6 +31,14 @@ class Pickler {
           const std::function<IValue(const IValue&)>& state_of)
       : ordered_(false), class_name_(&class_name), state_of_(&state_of) {}
 
+  // Storages that are numbered already.
+  void know(std::vector<PickledStorage> storages) {
+    storages_ = std::move(storages);
+    for (size_t i = 0; i < storages_.size(); ++i) {
+      storage_numbers_.emplace(storages_[i].storage.unsafeGetStorageImpl(), i);
+    }
+  }
+
   std::string run(const IValue& root) {
     out_ = "\x80\x02";
     left_.push_back({Step::kValue, root, {}});
@@ -457,12 +465,19 @@ PickledValue pickle_script(const IValue& value, const std::function<std::string(
   return {std::move(bytes), pickler.storages()};
 }
 
-void add_storages(ZipWriter& zip, const std::string& name, const PickledValue& pickle) {
+PickledValue pickle_value(const IValue& value, std::vector<PickledStorage> before) {
+  Pickler pickler(/*ordered=*/false);
+  pickler.know(std::move(before));
+  std::string bytes = pickler.run(value);
+  return {std::move(bytes), pickler.storages()};
+}
+
+void add_storages(ZipWriter& zip, const std::string& name, const PickledValue& pickle, std::string_view ending) {
   for (size_t i = 0; i < pickle.storages.size(); ++i) {
     const PickledStorage& stored = pickle.storages[i];
     const size_t element = stored.untyped ? 1 : c10::elementSize(stored.dtype);
     const size_t bytes = stored.storage.nbytes() / element * element;
-    const std::string record = c10::str(name, "/", i);
+    const std::string record = c10::str(name, "/", i, ending);
     if (stored.storage.device().is_cpu()) {
       zip.add(record, stored.storage.data(), bytes);
     } else {

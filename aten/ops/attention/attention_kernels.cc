@@ -11,6 +11,7 @@
 #include "aten/cpu/matrix/attention.h"
 #include "aten/ops/attention/kernels.h"
 #include "aten/ops/attention/ops.h"
+#include "aten/ops/attention/sdp_backend.h"
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
@@ -24,7 +25,6 @@
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/core/cpu_generator.h"
-#include "c10/core/grad_mode.h"
 
 namespace at::native {
 namespace {
@@ -281,8 +281,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
   check_inputs(query, key, value, attn_mask, dropout_p, is_causal);
   const bool masked = attn_mask.has_value() && attn_mask->defined();
-  // The fused kernel gives no gradient of the mask, and drops other weights than PyTorch does.
-  if (dropout_p > 0 || (masked && attn_mask->requires_grad() && GradMode::is_enabled()))
+  if (at::sdp::choose(query, attn_mask, dropout_p) == SDPBackend::math)
     return std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, attn_mask, dropout_p, is_causal,
                                                               std::nullopt, scale, enable_gqa));
 

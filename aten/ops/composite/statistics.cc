@@ -205,7 +205,8 @@ Tensor cov(const Tensor& self, int64_t correction, const std::optional<Tensor>& 
   Tensor freedom = given(aweights) && correction != 0
                        ? at::sub(total, at::div(at::mul(at::sum(at::mul(w, *aweights)), Scalar(correction)), total))
                        : at::sub(total, Scalar(correction));
-  if (!freedom.is_meta() && at::item(at::le(freedom, Scalar(0))).toBool()) {
+  if (!freedom.is_meta() && !freedom.key_set().has(DispatchKey::FuncTorchBatched) &&
+      at::item(at::le(freedom, Scalar(0))).toBool()) {
     TORCH_WARN("cov(): degrees of freedom is <= 0");
     freedom = at::zeros_like(freedom);
   }

@@ -304,7 +304,8 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
   }
   // Negative indices count from the end.
   const int64_t size = size_at(self, d);
-  check_index_range(indices, d, size, true);
+  // Inside vmap only gather sees what stands there.
+  if (!indices.key_set().has(DispatchKey::FuncTorchBatched)) check_index_range(indices, d, size, true);
   const Tensor from_start = at::where(at::lt(indices, Scalar(int64_t{0})), at::add(indices, Scalar(size)), indices);
   return at::gather(at::expand(self, self_sizes), d, at::expand(from_start, index_sizes));
 }

@@ -6,6 +6,7 @@
 #include "aten/core/view.h"
 #include "aten/cuda/solver/solver.h"
 #include "aten/ops/binary/ops.h"
+#include "aten/ops/linalg/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -106,6 +107,8 @@ std::pair<int64_t, int64_t> first_failure(const Tensor& info) {
 }  // namespace
 
 void check_info(const Tensor& info, const char* op, Failure what) {
+  // Those of all samples are looked at together.
+  if (info.key_set().has(DispatchKey::FuncTorchBatched)) return at::_linalg_check_errors(info, op, false);
   const auto [code, place] = first_failure(info);
   if (code == 0) return;
   const std::string where = info.dim() > 0 ? c10::str(": (Batch element ", place, "): ") : std::string(": ");

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <regex>
 #include <string>
 #include <thread>
 
@@ -96,6 +97,46 @@ TEST(FaultsOfMessages, AKilledRankThatIsReceivedFrom) {
   EXPECT_LT(ended[0].after - ended[1].after, milliseconds(2000));
 }
 
+// A message that any of three may send: they are killed one after the other. Until the last is gone one may come.
+TEST(FaultsOfMessages, KilledRanksThatAnyMessageIsReceivedFrom) {
+  const auto ended = run_group(4, milliseconds(8000), [](ProcessGroupGloo& group, int rank) {
+    Tensors t{at::full({4}, 1.0f)};
+    group.allreduce(t)->wait();
+    if (rank > 0) {
+      ::usleep(static_cast<useconds_t>(150000 * rank));
+      if (rank == 3) group.send(t, 0, 3)->wait();
+      ::kill(::getpid(), SIGKILL);
+    }
+    group.recvAnysource(t, 3)->wait();  // rank 3's
+    group.recvAnysource(t, 3)->wait();
+  });
+  EXPECT_EQ(ended[3].signal, SIGKILL);
+  EXPECT_EQ(ended[0].exit_code, 1);
+  expect_contains(ended[0].error, "RECVANYSOURCE with tag 3");
+  expect_contains(ended[0].error, "gave up waiting for ranks 1, 2, 3, of which lost ranks 1, 2, 3");
+  EXPECT_LT(ended[0].after - ended[3].after, milliseconds(2000));
+}
+
+// One that is left may still send, and is waited for; at the deadline it is said who is gone.
+TEST(FaultsOfMessages, AKilledRankAmongThoseAnyMessageIsReceivedFrom) {
+  const auto ended = run_group(3, milliseconds(1500), [](ProcessGroupGloo& group, int rank) {
+    Tensors t{at::full({4}, 1.0f)};
+    group.allreduce(t)->wait();
+    if (rank == 1) ::kill(::getpid(), SIGKILL);
+    if (rank == 2) {
+      ::usleep(400000);
+      group.send(t, 0, 3)->wait();
+      ::usleep(2500000);
+      return;
+    }
+    group.recvAnysource(t, 3)->wait();
+    group.recvAnysource(t, 3)->wait();
+  });
+  EXPECT_EQ(ended[2].exit_code, 0) << ended[2].error;
+  EXPECT_EQ(ended[0].exit_code, 1);
+  expect_contains(ended[0].error, "timed out waiting for ranks 1, 2, of which lost rank 1");
+}
+
 TEST_P(Faults, AStoppedRank) {
   const auto begin = std::chrono::steady_clock::now();
   const auto ended = run_group(4, milliseconds(700), [](ProcessGroupGloo& group, int rank) {
@@ -160,6 +201,38 @@ TEST(FaultsAtTheStart, AKilledRankIsNotWaitedForLongerThanTheTimeout) {
     expect_contains(survivor.error, "failed at connecting with the other ranks");
     expect_contains(survivor.error, "connecting with rank " + std::to_string(victim));
     EXPECT_LT(survivor.after, milliseconds(2200)) << survivor.error;
+  }
+}
+
+// Who is connected with it waits for those who are not: all must know whom they wait for in the end.
+TEST(FaultsAtTheStart, AStoppedRankIsNamedByAll) {
+  for (const int after : {1000, 2500, 5000}) {
+    SCOPED_TRACE(after);
+    const std::string path = ::testing::TempDir() + "stop_" + std::to_string(::getpid()) + "_" + std::to_string(after);
+    const auto ended = testing::run_processes(3, [&](int rank) {
+      if (rank == 2) {
+        const pid_t self = ::getpid();
+        if (::fork() == 0) {
+          ::usleep(1800000);
+          ::kill(self, SIGKILL);
+          ::_exit(0);
+        }
+        std::thread([=] {
+          std::this_thread::sleep_for(std::chrono::microseconds(after));
+          ::kill(self, SIGSTOP);
+        }).detach();
+      }
+      auto options = ProcessGroupGloo::Options::create(milliseconds(500));
+      options->devices = {ProcessGroupGloo::createDeviceForHostname("127.0.0.1")};
+      ProcessGroupGloo group(c10::make_intrusive<FileStore>(path, 3), rank, 3, options);
+      train(group, 1000, 16, [](int) { std::this_thread::sleep_for(milliseconds(1)); });
+    });
+    ::unlink(path.c_str());
+    for (const size_t rank : {0u, 1u}) {
+      EXPECT_EQ(ended[rank].exit_code, 1);
+      EXPECT_TRUE(std::regex_search(ended[rank].error, std::regex("[Rr]anks? (\\d, )*2\\b"))) << ended[rank].error;
+      EXPECT_LT(ended[rank].after, ended[2].after);
+    }
   }
 }
 

@@ -34,10 +34,16 @@ using Clock = std::chrono::steady_clock;
 // Below it, latency decides, and reductions exchange all elements in the fewest steps.
 constexpr size_t kSmallBytes = 128 << 10;
 // Ours among Gloo's slots, which begin with 1 to 8.
-constexpr uint64_t kSizeSlot = uint64_t{0x40} << 56, kDataSlot = uint64_t{0x41} << 56, kStepSlot = uint64_t{0x42} << 56;
+constexpr uint64_t kSizeSlot = uint64_t{0x40} << 56, kDataSlot = uint64_t{0x41} << 56, kStepSlot = uint64_t{0x42} << 56,
+                   kSmallSlot = uint64_t{0x43} << 56;
 
 uint64_t slot(uint64_t kind, uint32_t tag, int step = 0) {
   return kind | uint64_t{tag} << 16 | static_cast<uint64_t>(step);
+}
+// Of messages that are on their way before ranks know that they call the same: those of another size do not meet.
+uint64_t small_slot(uint32_t tag, int step, size_t bytes) {
+  static_assert(kSmallBytes < size_t{1} << 18);
+  return slot(kSmallSlot | uint64_t{bytes >> 10} << 48, tag, step | static_cast<int>(bytes % 1024) << 6);
 }
 
 // Under which a rank that cannot connect says so, and how often the others look.
@@ -54,6 +60,26 @@ std::string say_failed(const c10::intrusive_ptr<Store>& store, const std::string
     // The others have their deadline.
     return why;
   }
+}
+
+// Who has connected with all others says so: who waits for the rest may see only a rank that waits for them, too.
+constexpr const char* kConnected = "gloo/connected/";
+
+// "; rank 2 has not connected with all others", or "" where nobody is known to be behind.
+std::string who_connects(const c10::intrusive_ptr<Store>& store, int size) noexcept {
+  std::vector<int> behind;
+  try {
+    const auto quick = store->clone();
+    quick->setTimeout(kPatience);
+    for (int rank = 0; rank < size; ++rank) {
+      if (!quick->check({kConnected + std::to_string(rank)})) behind.push_back(rank);
+    }
+  } catch (const std::exception&) {
+    return "";
+  }
+  if (behind.empty()) return "";
+  return c10::str("; rank", behind.size() == 1 ? " " : "s ", c10::Join(", ", behind),
+                  behind.size() == 1 ? " has" : " have", " not connected with all others");
 }
 
 // Gloo's idea of a store: a part of ours.
@@ -101,6 +127,7 @@ class GlooEngine final : public Engine {
              std::shared_ptr<gloo_transport::Waits> waits)
       : Engine(rank, size), context_(std::move(context)), waits_(std::move(waits)) {}
   const char* name() const override { return "gloo"; }
+  bool agrees() const override { return true; }
 
   void send(const Call& call, const void* data, size_t bytes, int to) override {
     guarded(call, [&] {
@@ -129,14 +156,14 @@ class GlooEngine final : public Engine {
   }
 
   void barrier(const Call& call) override {
-    guarded(call, [&] {
+    collective(call, [&] {
       gloo::BarrierOptions options(context_);
       set(options, call);
       gloo::barrier(options);
     });
   }
   void broadcast(const Call& call, void* data, size_t bytes, int root) override {
-    guarded(call, [&] {
+    collective(call, [&] {
       gloo::BroadcastOptions options(context_);
       set(options, call);
       options.setOutput(static_cast<char*>(data), bytes);
@@ -146,7 +173,7 @@ class GlooEngine final : public Engine {
   }
   void all_reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op) override {
     if (data.bytes() <= kSmallBytes) return guarded(call, [&] { double_recursively(call, data, op); });
-    guarded(call, [&] {
+    collective(call, [&] {
       gloo::AllreduceOptions options(context_);
       set(options, call);
       options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
@@ -157,7 +184,7 @@ class GlooEngine final : public Engine {
   }
   void reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op, int root) override {
     if (data.bytes() <= kSmallBytes) return guarded(call, [&] { double_recursively(call, data, op); });
-    guarded(call, [&] {
+    collective(call, [&] {
       gloo::ReduceOptions options(context_);
       set(options, call);
       options.setRoot(root);
@@ -167,7 +194,7 @@ class GlooEngine final : public Engine {
     });
   }
   void all_gather(const Call& call, const void* in, size_t bytes, void* out) override {
-    guarded(call, [&] {
+    collective(call, [&] {
       gloo::AllgatherOptions options(context_);
       set(options, call);
       options.setInput(mutable_bytes(in), bytes);
@@ -176,7 +203,7 @@ class GlooEngine final : public Engine {
     });
   }
   void gather(const Call& call, const void* in, size_t bytes, void* out, int root) override {
-    guarded(call, [&] {
+    collective(call, [&] {
       gloo::GatherOptions options(context_);
       set(options, call);
       options.setRoot(root);
@@ -186,7 +213,7 @@ class GlooEngine final : public Engine {
     });
   }
   void scatter(const Call& call, const void* in, void* out, size_t bytes, int root) override {
-    guarded(call, [&] {
+    collective(call, [&] {
       gloo::ScatterOptions options(context_);
       set(options, call);
       options.setRoot(root);
@@ -200,7 +227,7 @@ class GlooEngine final : public Engine {
     });
   }
   void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) override {
-    guarded(call, [&] {
+    collective(call, [&] {
       // Around the ring: each part comes home with what all ranks added to it.
       const int right = (rank() + 1) % size(), left = (rank() + size() - 1) % size();
       std::vector<char> received(out.bytes());
@@ -217,7 +244,7 @@ class GlooEngine final : public Engine {
   }
   void all_to_all(const Call& call, const void* in, const std::vector<size_t>& in_bytes, void* out,
                   const std::vector<size_t>& out_bytes) override {
-    guarded(call, [&] {
+    collective(call, [&] {
       // A message of another size than its place would end the process.
       std::vector<uint64_t> sent(in_bytes.begin(), in_bytes.end()), comes(ranks());
       {
@@ -265,6 +292,15 @@ class GlooEngine final : public Engine {
     } catch (const gloo::Exception& e) {
       TORCH_CHECK_WITH(DistBackendError, false, e.what());
     }
+  }
+
+  template <class Body>
+  void collective(const Call& call, const Body& body) {
+    agree(call);
+    guarded(call, body);
+  }
+  static void agree(const Call& call) {
+    if (call.agree) call.agree();
   }
 
   template <class Options>
@@ -326,43 +362,47 @@ class GlooEngine final : public Engine {
   }
 
   // Ranks beyond the largest power of two give theirs to another one and get the result back; the others exchange all
-  // elements with ever farther ones. Both of a pair add in the same order, so that all have the same bits.
+  // elements with ever farther ones. Both of a pair add in the same order, so that all have the same bits. The ranks
+  // agree while their first messages are on their way.
   void double_recursively(const Call& call, const Elements& data, ReduceOp::RedOpType op) {
     int power = 1;
     while (power * 2 <= size()) power *= 2;
     const int beyond = size() - power;
     std::vector<char> received(data.bytes());
     const auto elements = buffer(data.data, data.bytes()), theirs = buffer(received.data(), data.bytes());
+    const auto at = [&](int step) { return small_slot(call.tag, step, data.bytes()); };
     int step = 0;
-    const uint64_t first = slot(kStepSlot, call.tag, step++);
     if (rank() >= power) {
-      elements->send(rank() - power, first);
+      elements->send(rank() - power, at(step));
+      agree(call);
       elements->waitSend();
     } else if (rank() < beyond) {
-      theirs->recv(rank() + power, first);
+      theirs->recv(rank() + power, at(step));
+      agree(call);
       theirs->waitRecv();
       reduce_into(op, data.dtype, data.data, data.data, received.data(), data.count);
     }
     for (int distance = 1; distance < power && rank() < power; distance *= 2) {
-      const uint64_t at = slot(kStepSlot, call.tag, step++);
+      ++step;
       const int other = rank() ^ distance;
-      theirs->recv(other, at);
-      elements->send(other, at);
+      theirs->recv(other, at(step));
+      elements->send(other, at(step));
+      agree(call);
       theirs->waitRecv();
       elements->waitSend();
       const bool is_first = rank() < other;
       reduce_into(op, data.dtype, data.data, is_first ? data.data : received.data(),
                   is_first ? received.data() : data.data, data.count);
     }
-    const uint64_t last = slot(kStepSlot, call.tag, 63);
     if (rank() >= power) {
-      elements->recv(rank() - power, last);
+      elements->recv(rank() - power, at(kLastStep));
       elements->waitRecv();
     } else if (rank() < beyond) {
-      elements->send(rank() + power, last);
+      elements->send(rank() + power, at(kLastStep));
       elements->waitSend();
     }
   }
+  static constexpr int kLastStep = 63;
 
   const std::shared_ptr<gloo::rendezvous::Context> context_;
   const std::shared_ptr<gloo_transport::Waits> waits_;
@@ -405,6 +445,7 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
     const gloo_transport::DeadlineScope scope(Clock::now() + timeout);
     context->connectFullMesh(keys, device);
     is_connected = true;
+    store->set(kConnected + std::to_string(rank), "");
     // Nobody leaves while another still connects: Gloo ends a process whose peer is gone at that moment.
     gloo::BarrierOptions all_connected(context);
     all_connected.setTimeout(timeout);
@@ -416,7 +457,11 @@ std::unique_ptr<Engine> make_gloo_engine(const c10::intrusive_ptr<Store>& store,
         c10::str("Gloo: rank ", rank, " of ", size, " failed at ", stage,
                  at.name.empty() && at.host.empty() ? std::string() : c10::str(" (", at.name, at.host, ")"), ": ",
                  known != nullptr ? known->msg() : e.what());
-    if (!is_connected && !keys.whose().empty()) why += c10::str("; it was connecting with rank ", keys.whose());
+    if (is_connected) {
+      why += who_connects(store, size);
+    } else if (!keys.whose().empty()) {
+      why += c10::str("; it was connecting with rank ", keys.whose());
+    }
     const std::string first = say_failed(store, why);
     if (!first.empty() && why.find(first) == std::string::npos) why += "; the first error: " + first;
     TORCH_CHECK_WITH(DistBackendError, false, why);

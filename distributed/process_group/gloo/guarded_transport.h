@@ -35,6 +35,8 @@ class Waits {
   void abort(const std::string& why);
   /// Why waits end; "" where they do not.
   std::string aborted() const;
+  /// Has those who wait for a message that may come from several ranks look who is left.
+  void wake_receivers_of_any();
 
  private:
   friend class Buffer;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <tuple>
 
@@ -10,6 +11,7 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/index/ops.h"
 #include "aten/ops/join/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -153,6 +155,7 @@ struct Call final : c10::intrusive_ptr_target {
   std::shared_ptr<const SequenceLayout> layout;
   double dropout = 0, scale = 1;
   bool causal = false;
+  bool masked = false;
   int64_t seed = 0;
 
   int64_t seed_of(int64_t source) const {
@@ -187,11 +190,28 @@ at::ScalarType sums_type(const Tensor& t) {
   return t.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+// The columns of a mask that a rank's keys have; a row of one column is for all.
+std::optional<Tensor> mask_for(const Tensor& mask, const Call& call, int64_t source) {
+  if (!call.masked) return std::nullopt;
+  if (mask.size(-1) == 1) return mask;
+  const int64_t size = mask.size(-1) / call.layout->pieces();
+  std::vector<Tensor> columns;
+  for (const int64_t piece : call.layout->pieces_of(source))
+    columns.push_back(at::narrow(mask, -1, piece * size, size));
+  return columns.size() == 1 ? columns[0] : at::cat(columns, -1);
+}
+
+// The logarithm of a sum without terms. Where a query sees no key the fused kernel takes, and gives, the opposite.
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+Tensor sums_of_seen(const Tensor& sums, const Call& call) {
+  return call.masked ? at::masked_fill(sums, at::eq(sums, -kNothing), kNothing) : sums;
+}
+
 struct RingAttention final : torch::autograd::Function<RingAttention> {
   static constexpr bool once_differentiable = true;
 
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value,
-                        const CallPtr& call) {
+                        const Tensor& mask, const CallPtr& call) {
     Tensor output, logsumexp;
     for (Rotation rotation(key, value, *call->layout); !rotation.done(); rotation.advance()) {
       const auto [k, v] = rotation.get();
@@ -200,9 +220,10 @@ struct RingAttention final : torch::autograd::Function<RingAttention> {
       if (!block) continue;
       auto [part, sums] =
           at::_fused_attention(rows(query, block->first_query, block->queries), rows(k, block->first_key, block->keys),
-                               rows(v, block->first_key, block->keys), std::nullopt, call->dropout, block->causal,
-                               call->scale, call->seed_of(source));
+                               rows(v, block->first_key, block->keys), mask_for(mask, *call, source), call->dropout,
+                               block->causal, call->scale, call->seed_of(source));
       part = part.to(sums_type(query));
+      sums = sums_of_seen(sums, *call);
       if (!output.defined()) {  // of this rank's own keys, for all queries
         output = part;
         logsumexp = sums;
@@ -211,12 +232,15 @@ struct RingAttention final : torch::autograd::Function<RingAttention> {
       const Tensor merged = rows(output, block->first_query, block->queries),
                    merged_sums = rows(logsumexp, block->first_query, block->queries);
       const Tensor total = at::logaddexp(merged_sums, sums);
-      merged.mul_(at::unsqueeze(at::exp(at::sub(merged_sums, total)), -1))
-          .add_(at::mul(part, at::unsqueeze(at::exp(at::sub(sums, total)), -1)));
+      // Of queries that have seen nothing yet all sums are -infinity.
+      const Tensor unit = call->masked ? at::masked_fill(total, at::eq(total, kNothing), 0) : total;
+      merged.mul_(at::unsqueeze(at::exp(at::sub(merged_sums, unit)), -1))
+          .add_(at::mul(part, at::unsqueeze(at::exp(at::sub(sums, unit)), -1)));
       merged_sums.copy_(total);
     }
+    if (call->masked) logsumexp = at::masked_fill(logsumexp, at::eq(logsumexp, kNothing), -kNothing);
     output = output.to(query.scalar_type());
-    context->save_for_backward({query, key, value, output, logsumexp});
+    context->save_for_backward({query, key, value, output, logsumexp, mask});
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     return output;
   }
@@ -242,8 +266,8 @@ struct RingAttention final : torch::autograd::Function<RingAttention> {
         const auto queries = [&](const Tensor& t) { return rows(t, block->first_query, block->queries); };
         const auto keys = [&](const Tensor& t) { return rows(t, block->first_key, block->keys); };
         const auto [gq, gk, gv] = at::_fused_attention_backward(
-            queries(grads[0]), queries(query), keys(k), keys(v), queries(output), queries(logsumexp), std::nullopt,
-            call.dropout, block->causal, call.scale, call.seed_of(source));
+            queries(grads[0]), queries(query), keys(k), keys(v), queries(output), queries(logsumexp),
+            mask_for(saved[5], call, source), call.dropout, block->causal, call.scale, call.seed_of(source));
         queries(grad_query).add_(gq);
         keys(grad_key).copy_(gk);
         keys(grad_value).copy_(gv);
@@ -264,7 +288,7 @@ struct RingAttention final : torch::autograd::Function<RingAttention> {
     }
     const auto [grad_key, grad_value] = unpacked(travelling, key.sizes(), value.sizes());
     return {grad_query.to(query.scalar_type()), grad_key.to(key.scalar_type()), grad_value.to(value.scalar_type()),
-            Tensor()};
+            Tensor(), Tensor()};
   }
 };
 
@@ -273,6 +297,35 @@ int64_t drawn_seed() {
       at::get_generator_or_default<at::CPUGeneratorImpl>(std::nullopt, at::detail::getDefaultCPUGenerator());
   const std::lock_guard<std::mutex> lock(generator->mutex());
   return static_cast<int64_t>(generator->random64());
+}
+
+// Undefined: there is none.
+Tensor checked_mask(const std::optional<Tensor>& attn_mask, const Tensor& query, const Tensor& key, bool is_causal) {
+  if (!attn_mask.has_value() || !attn_mask->defined()) return {};
+  const Tensor& mask = *attn_mask;
+  TORCH_CHECK(!is_causal,
+              "scaled_dot_product_attention in context_parallel: an explicit attn_mask cannot be combined "
+              "with is_causal=true");
+  TORCH_CHECK(
+      mask.scalar_type() == at::kBool || mask.scalar_type() == at::kFloat || mask.scalar_type() == query.scalar_type(),
+      "scaled_dot_product_attention in context_parallel: expected attn_mask of type Bool, Float or ",
+      query.scalar_type(), ", but got ", mask.scalar_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(!mask.requires_grad() || !c10::GradMode::is_enabled(),
+                              "scaled_dot_product_attention in context_parallel: attn_mask requires a gradient");
+  const std::vector<int64_t> sizes{query.size(0), query.size(1), query.size(kSequence),
+                                   current->ranks() * key.size(kSequence)};
+  bool fits = mask.dim() >= 1 && mask.dim() <= 4;
+  for (int64_t d = 1; fits && d <= mask.dim(); ++d) {
+    fits = mask.size(-d) == 1 || mask.size(-d) == sizes[sizes.size() - static_cast<size_t>(d)];
+  }
+  TORCH_CHECK_VALUE(fits, "scaled_dot_product_attention in context_parallel: attn_mask has the sizes ", mask.sizes(),
+                    ", which do not broadcast to ", at::IntArrayRef(sizes),
+                    ": this rank's queries and the keys of all ranks");
+  TORCH_CHECK_VALUE(!current->balanced || key.size(kSequence) % 2 == 0,
+                    "scaled_dot_product_attention in context_parallel: a rank's part of the sequence is two pieces, "
+                    "but it has ",
+                    key.size(kSequence), " keys");
+  return mask.scalar_type() == at::kBool ? mask : mask.to(query.scalar_type());
 }
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask,
@@ -294,12 +347,12 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
     FromLocalOptions options;
     options.shape = query.sizes().vec();
     options.shape->back() = value.size(-1);
+    std::optional<Tensor> mask = attn_mask;
+    if (mask && DTensor::is(*mask)) mask = DTensor(*mask).to_local();
     const Tensor part =
-        attention(q.to_local(), k.to_local(), v.to_local(), attn_mask, dropout_p, is_causal, scale, enable_gqa);
+        attention(q.to_local(), k.to_local(), v.to_local(), mask, dropout_p, is_causal, scale, enable_gqa);
     return DTensor::from_local(part, q.device_mesh(), q.placements(), options);
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(!attn_mask.has_value() || !attn_mask->defined(),
-                              "scaled_dot_product_attention in context_parallel: 'attn_mask' is not supported");
   TORCH_CHECK_VALUE(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
                     "scaled_dot_product_attention in context_parallel: expected arguments of [batch, heads, sequence, "
                     "channels], but got the sizes ",
@@ -317,12 +370,14 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
       "it has ",
       query.size(kSequence), " places");
   auto call = c10::make_intrusive<Call>();
+  const Tensor mask = checked_mask(attn_mask, query, key, is_causal);
   call->layout = current;
+  call->masked = mask.defined();
   call->dropout = dropout_p;
   call->causal = is_causal;
   call->scale = scale.value_or(1 / std::sqrt(static_cast<double>(query.size(-1))));
   if (dropout_p > 0) call->seed = drawn_seed();
-  return RingAttention::apply(query, key, value, call);
+  return RingAttention::apply(query, key, value, mask, call);
 }
 
 }  // namespace

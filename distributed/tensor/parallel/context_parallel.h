@@ -44,12 +44,16 @@ void set_load_balance(bool enable);
 ///   }
 ///   // Gradients are those of this rank's part: DistributedDataParallel over mesh.get_group() gives their mean.
 ///
+/// An `attn_mask` is of this rank's queries and of the keys of the whole sequence, in their order: sizes that broadcast
+/// to [batch, heads, this rank's queries, ranks times its keys]. One of [sequence, sequence] becomes that where it is
+/// among `buffers`, with its first dimension; one that is the same for all queries, [batch, 1, 1, sequence], is that.
+///
 /// All ranks of `mesh`, which has one dimension, make the same calls. Gradients may be computed after the guard.
-/// Dropout drops other weights than on one device, on each rank others. `attn_mask` throws NotImplementedError; it
-/// cannot be differentiated twice. The constructor throws ValueError, with nothing changed, for a mesh of several
-/// dimensions, where there are not as many dimensions as buffers, for a buffer that requires a gradient, whose sequence
-/// is no multiple of the number of pieces, or that does not have the dimension, and for a member of
-/// `no_restore_buffers` that is no buffer.
+/// Dropout drops other weights than on one device, on each rank others. A mask that requires a gradient throws
+/// NotImplementedError; attention cannot be differentiated twice. The constructor throws ValueError, with nothing
+/// changed, for a mesh of several dimensions, where there are not as many dimensions as buffers, for a buffer that
+/// requires a gradient, whose sequence is no multiple of the number of pieces, or that does not have the dimension, and
+/// for a member of `no_restore_buffers` that is no buffer.
 class ContextParallel {
  public:
   explicit ContextParallel(const DeviceMesh& mesh, std::vector<at::Tensor> buffers = {},

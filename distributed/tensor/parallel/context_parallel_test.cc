@@ -48,23 +48,30 @@ struct Attended {
 
 // Of the whole sequence on this thread.
 Attended on_one_device(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& weights, bool causal,
-                       std::optional<double> scale = std::nullopt, bool gqa = false) {
+                       std::optional<double> scale = std::nullopt, bool gqa = false, const Tensor& mask = {}) {
   Tensor q = query.clone().requires_grad_(), k = key.clone().requires_grad_(), v = value.clone().requires_grad_();
-  const Tensor result = at::scaled_dot_product_attention(q, k, v, {}, 0, causal, scale, gqa);
+  const Tensor result = at::scaled_dot_product_attention(q, k, v, mask, 0, causal, scale, gqa);
   at::sum(result * weights).backward();
   return {result.detach(), q.grad(), k.grad(), v.grad()};
 }
 
 // Of the ranks' parts, put together again.
 Attended on_ranks(const DeviceMesh& mesh, const Tensor& query, const Tensor& key, const Tensor& value,
-                  const Tensor& weights, bool causal, std::optional<double> scale = std::nullopt, bool gqa = false) {
-  Tensor q = query.clone(), k = key.clone(), v = value.clone(), w = weights.clone(), result;
+                  const Tensor& weights, bool causal, std::optional<double> scale = std::nullopt, bool gqa = false,
+                  const Tensor& mask = {}) {
+  Tensor q = query.clone(), k = key.clone(), v = value.clone(), w = weights.clone(), m = mask, result;
   {
-    const auto guard = context_parallel(mesh, {q, k, v, w}, {2, 2, 2, -2}, {q, k, v, w});
+    std::vector<Tensor> buffers{q, k, v, w};
+    std::vector<int64_t> dims{2, 2, 2, -2};
+    if (m.defined() && m.size(-2) > 1) {
+      buffers.push_back(m = m.clone());
+      dims.push_back(-2);
+    }
+    const auto guard = context_parallel(mesh, buffers, dims, buffers);
     q.requires_grad_();
     k.requires_grad_();
     v.requires_grad_();
-    result = at::scaled_dot_product_attention(q, k, v, {}, 0, causal, scale, gqa);
+    result = at::scaled_dot_product_attention(q, k, v, m, 0, causal, scale, gqa);
   }
   at::sum(result * w).backward();  // also after the guard
   const auto wholes = context_parallel_unshard(mesh, {result, q.grad(), k.grad(), v.grad()}, {2, 2, 2, 2});
@@ -94,6 +101,47 @@ TEST(ContextParallel, IsTheAttentionOfOneDevice) {
       expect_same(on_ranks(mesh, q, k, v, w, way.causal), expected, 1e-12, way.text());
     });
   }
+}
+
+// Of all kinds: some queries see the keys of one rank alone, others none at all.
+TEST(ContextParallel, Masks) {
+  const Tensor q = sample({2, 4, 24, 6}), k = sample({2, 2, 24, 6}, 7), v = sample({2, 2, 24, 5}, 20),
+               w = sample({2, 4, 24, 5}, 31);
+  Tensor some = sample({24, 24}, 3) > 0.2;
+  some[3].fill_(false);
+  some[17].fill_(false);
+  some[5].fill_(false)[20].fill_(true);
+  const Tensor added = at::where(some, sample({2, 1, 24, 24}, 11), at::full({}, -INFINITY, at::kDouble));
+  const Tensor padding = (at::arange(24) < at::tensor({24, 7}).view({2, 1, 1, 1}));
+  const Tensor window = at::ones({24, 24}, at::kBool).tril(2).triu(-4);
+  const Tensor by_head = at::where(window, sample({4, 24, 24}, 5), at::full({}, -INFINITY, at::kDouble)).to(at::kFloat);
+  for (const auto& [name, mask] : std::vector<std::pair<const char*, Tensor>>{{"some", some},
+                                                                              {"added", added},
+                                                                              {"padding", padding},
+                                                                              {"window", window},
+                                                                              {"of heads, in float", by_head},
+                                                                              {"one column", some.narrow(1, 0, 1)}}) {
+    const Attended expected = on_one_device(q, k, v, w, false, std::nullopt, true, mask);
+    for (const int64_t ranks : {1, 2, 3, 4}) {
+      for (const char* method : {"allgather", "alltoall"}) {
+        for (const bool balanced : {true, false}) {
+          tensor::testing::run_mesh({ranks}, [&, name = name, mask = mask](const DeviceMesh& mesh) {
+            set_rotate_method(method);
+            set_load_balance(balanced);
+            expect_same(on_ranks(mesh, q, k, v, w, false, std::nullopt, true, mask), expected, 1e-12,
+                        name + (" over " + std::to_string(ranks)) + " " + method);
+          });
+        }
+      }
+    }
+  }
+  // Queries and masks of half the width.
+  const auto half = [](const Tensor& t) { return t.to(at::kBFloat16); };
+  const Attended expected = on_one_device(half(q), half(k), half(v), half(w), false, std::nullopt, true, half(added));
+  tensor::testing::run_mesh({2}, [&](const DeviceMesh& mesh) {
+    expect_same(on_ranks(mesh, half(q), half(k), half(v), half(w), false, std::nullopt, true, half(added)), expected,
+                2e-2, "bfloat16");
+  });
 }
 
 TEST(ContextParallel, GroupedHeadsAndScale) {
@@ -256,7 +304,15 @@ TEST(ContextParallel, Errors) {
         EXPECT_EQ(good.size(0), 8);  // nothing was touched
         const auto guard = context_parallel(cp);
         const Tensor t = at::zeros({1, 2, 4, 4});
-        EXPECT_THROW(at::scaled_dot_product_attention(t, t, t, at::zeros({4, 4})), c10::NotImplementedError);
+        const auto masked = [&](const Tensor& mask, bool causal = false) {
+          at::scaled_dot_product_attention(t, t, t, mask, 0, causal);
+        };
+        masked(at::zeros({4, 8}));
+        EXPECT_THROW(masked(at::zeros({4, 8}).requires_grad_()), c10::NotImplementedError);
+        EXPECT_THROW(masked(at::zeros({4, 4})), c10::ValueError);
+        EXPECT_THROW(masked(at::zeros({8, 8})), c10::ValueError);
+        EXPECT_THROW(masked(at::zeros({4, 8}), true), c10::Error);
+        EXPECT_THROW(masked(at::zeros({4, 8}, at::kLong)), c10::Error);
         EXPECT_THROW(at::scaled_dot_product_attention(t[0], t[0], t[0]), c10::ValueError);
         EXPECT_THROW(at::scaled_dot_product_attention(t, t.narrow(1, 0, 1), t.narrow(1, 0, 1)), c10::ValueError);
         EXPECT_THROW(at::scaled_dot_product_attention(t, t.narrow(2, 0, 2), t.narrow(2, 0, 2), {}, 0, true),

@@ -11,12 +11,17 @@
 #include "aten/aten.h"
 #include "autograd/autograd.h"
 #include "distributed/ddp/distributed_data_parallel.h"
+#include "distributed/fsdp/fully_shard.h"
+#include "distributed/process_group/init.h"
+#include "distributed/store/hash_store.h"
 #include "distributed/tensor/dtensor.h"
+#include "distributed/tensor/init_device_mesh.h"
 #include "distributed/tensor/parallel/context_parallel.h"
 #include "distributed/tensor/parallel/loss_parallel.h"
 #include "distributed/tensor/parallel/style.h"
 #include "distributed/tensor/redistribute.h"
 #include "distributed/tensor/run_mesh.h"
+#include "distributed/testing/run_ranks.h"
 #include "nn/nn.h"
 #include "optim/adamw.h"
 
@@ -294,6 +299,65 @@ TEST(ParallelTransformer, DataAndTensors) {
 
 TEST(ParallelTransformer, ContextsAndTensors) {
   train_on_grid("cp", tensor_plan(), kSteps);
+}
+
+// Each half of the batch on two ranks, of which each has half of the sequence: `backward_of` these.
+std::vector<double> train_parts(const DeviceMesh& mesh, const std::vector<Tensor>& parameters,
+                                const std::function<double(const Tensor&, const Tensor&, const Tensor&)>& backward_of) {
+  return train(parameters, [&](const Tensor& all, const Tensor& all_next) {
+    const int64_t rows = kBatch / 2, first = mesh.get_local_rank("dp") * rows;
+    Tensor tokens = all.narrow(0, first, rows).clone(), next = all_next.narrow(0, first, rows).clone();
+    Tensor places = positions();
+    const std::vector<Tensor> buffers{tokens, next, places};
+    const auto guard = experimental::context_parallel(mesh["cp"], buffers, {1, 1, 1}, buffers);
+    std::vector<Tensor> mean{at::full({1}, backward_of(tokens, places, next), at::kDouble)};
+    for (const char* dim : {"dp", "cp"}) {
+      mesh.get_group(dim)->allreduce(mean, {.reduceOp = c10d::ReduceOp::AVG})->wait();
+    }
+    return mean[0].item<double>();
+  });
+}
+
+// Parameters sharded over the parts of the sequence, and of the batch, or over the first alone.
+TEST(ParallelTransformer, ContextsAndShards) {
+  on_one_device();
+  for (const char* method : {"allgather", "alltoall"}) {
+    testing::run_mesh({2, 2},
+                      [&](const DeviceMesh& mesh) {
+                        experimental::set_rotate_method(method);
+                        Transformer model;
+                        for (int64_t i = 0; i < kLayers; ++i)
+                          fsdp::fully_shard(model->layers->ptr(static_cast<size_t>(i)), {mesh});
+                        fsdp::fully_shard(model, {mesh});
+                        const auto losses =
+                            train_parts(mesh, model->parameters(),
+                                        [&](const Tensor& tokens, const Tensor& places, const Tensor& next) {
+                                          return backward(model(tokens, places, next));
+                                        });
+                        expect_as_on_one_device(losses, *model, std::string("contexts and shards, ") + method);
+                      },
+                      {"dp", "cp"});
+  }
+}
+
+TEST(ParallelTransformer, ContextsAndData) {
+  on_one_device();
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  c10d::testing::run_ranks(4, [&](int rank) {
+    c10d::init_process_group("gloo",
+                             {.timeout = std::chrono::seconds(20), .world_size = 4, .rank = rank, .store = store});
+    {
+      const DeviceMesh mesh = init_device_mesh(at::kCPU, {2, 2}, {"dp", "cp"});
+      Transformer model;
+      nn::parallel::DistributedDataParallel<TransformerImpl> ddp(model, {c10d::get_default_group()});
+      const auto losses =
+          train_parts(mesh, ddp->parameters(), [&](const Tensor& tokens, const Tensor& places, const Tensor& next) {
+            return backward(ddp(tokens, places, next));
+          });
+      expect_as_on_one_device(losses, *model, "contexts and data");
+    }
+    c10d::destroy_process_group();
+  });
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+// Attention with scores and masks that are functions of the program.
+#pragma once
+
+#include <optional>
+#include <tuple>
+
+#include "aten/core/tensor.h"
+#include "nn/attention/block_mask.h"
+
+namespace torch::nn::attention {
+
+/// What flex_attention returns besides the result.
+struct AuxRequest {
+  bool lse = false;
+  bool max_scores = false;
+};
+/// Undefined where not asked for. [B, Hq, L], of float32, or float64 for such queries: log(sum over keys of
+/// exp(score)), minus infinity where a query sees no key, with a gradient; and the largest score, without.
+struct AuxOutput {
+  at::Tensor lse;
+  at::Tensor max_scores;
+};
+
+/// softmax(score_mod(scale * query key^T)) value of query [B, Hq, L, E], key [B, Hkv, S, E] and value [B, Hkv, S, Ev],
+/// in query's dtype: [B, Hq, L, Ev]. scale: 1 / sqrt(E). A query that sees no key gives zeros. With enable_gqa, Hq /
+/// Hkv query heads in a row share a key and a value head. Batch 1 of key and value stands for all where block_mask has
+/// query's batch.
+///
+/// The L x S scores are never stored as a whole: they are computed in blocks (softmax over blocks: Milakov & Gimelshein
+/// 2018, Dao et al. 2022) in float32, or float64 for float64 queries. score_mod is called for each block (block_mask.h
+/// has the sizes of its arguments), mask_mod for each block of kv_indices, and blocks that block_mask skips are not
+/// computed. Backward computes the blocks again, from which score_mod is differentiated by autograd: gradients go to
+/// query, key, value, and to the tensors that score_mod captured, which must hold the same values then. Both functions
+/// are kept until backward, so what they refer to must live until then (capture tensors by value), and give the same
+/// for the same arguments. Memory beside the results and gradients is that of some blocks.
+///
+///   torch::Tensor slope = torch::ones({8}).requires_grad_();
+///   auto alibi = [=](auto& score, auto&, auto& h, auto& q_idx, auto& kv_idx) {
+///     return score + slope.index({h}) * (kv_idx - q_idx);
+///   };
+///   auto y = torch::nn::attention::flex_attention(q, k, v, alibi, mask);
+///
+/// Throws ValueError for sizes and devices that do not fit, NotImplementedError for tensors that are nested or not of
+/// four dimensions, TypeError for a mask_mod whose result is not bool, and c10::Error for a mask made for other lengths
+/// or devices. Gradients of gradients and forward mode are errors.
+at::Tensor flex_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                          const ScoreMod& score_mod = {}, const std::optional<BlockMask>& block_mask = std::nullopt,
+                          std::optional<double> scale = std::nullopt, bool enable_gqa = false);
+std::tuple<at::Tensor, AuxOutput> flex_attention(const at::Tensor& query, const at::Tensor& key,
+                                                 const at::Tensor& value, const ScoreMod& score_mod,
+                                                 const std::optional<BlockMask>& block_mask,
+                                                 std::optional<double> scale, bool enable_gqa,
+                                                 const AuxRequest& return_aux);
+/// The result and lse, which is undefined unless return_lse. Older form of the one before.
+std::tuple<at::Tensor, at::Tensor> flex_attention(const at::Tensor& query, const at::Tensor& key,
+                                                  const at::Tensor& value, const ScoreMod& score_mod,
+                                                  const std::optional<BlockMask>& block_mask,
+                                                  std::optional<double> scale, bool enable_gqa, bool return_lse);
+
+}  // namespace torch::nn::attention

@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/store/file_store.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/store/hash_store.h"

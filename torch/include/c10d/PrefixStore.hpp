@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/store/prefix_store.h"

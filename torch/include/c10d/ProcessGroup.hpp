@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/process_group/process_group.h"

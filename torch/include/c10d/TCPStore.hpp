@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/store/tcp_store.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/process_group/types.h"

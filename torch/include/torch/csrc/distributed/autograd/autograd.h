@@ -1,0 +1,3 @@
+#pragma once
+#include "distributed/rpc/autograd.h"
+#include "distributed/rpc/autograd_context.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "distributed/rpc/autograd_context.h"
