@@ -42,7 +42,7 @@ _PRECOMPILED = [
     ("compile/group", _STANDARD),
     ("graph/ir", _STANDARD),
     ("jit/frontend", _STANDARD),
-] + [(folder, _OPERATORS) for folder in ["autograd", "compile", "export", "func", "graph", "jit", "nn", "optim", "quantization", "stable"]]
+] + [(folder, _OPERATORS) for folder in ["autograd", "compile", "distributions", "export", "func", "graph", "jit", "nn", "optim", "quantization", "stable"]]
 
 # Who depends on all of the library includes <torch/torch.h>.
 _TORCH = [str(Label("//torch")), "//torch", "//torch:torch"]

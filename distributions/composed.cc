@@ -86,8 +86,7 @@ struct TransformedDistributionImpl::Parts {
     TORCH_CHECK_VALUE(dims(shape) >= in_dims, "TransformedDistribution: the base must have ", in_dims,
                       " dimensions or more, got the sizes ", IntArrayRef(shape));
     const std::vector<int64_t> result = all.forward_shape(shape), needed = all.inverse_shape(result);
-    if (needed != shape)
-      base = base.expand(first(needed, dims(needed) - dims(base.event_shape())));
+    if (needed != shape) base = base.expand(first(needed, dims(needed) - dims(base.event_shape())));
     const int64_t more = in_dims - dims(base.event_shape());
     if (more > 0) base = Independent(base, more);
     const int64_t events = out_dims + std::max<int64_t>(dims(base.event_shape()) - in_dims, 0);
@@ -189,9 +188,8 @@ struct MixtureConstraint final : ConstraintImpl {
 
 MixtureSameFamilyImpl::MixtureSameFamilyImpl(const Categorical& mixture_distribution,
                                              const Distribution& component_distribution)
-    : DistributionImpl(
-          first(component_distribution.batch_shape(), dims(component_distribution.batch_shape()) - 1),
-          component_distribution.event_shape()),
+    : DistributionImpl(first(component_distribution.batch_shape(), dims(component_distribution.batch_shape()) - 1),
+                       component_distribution.event_shape()),
       mixture_distribution(mixture_distribution),
       component_distribution(component_distribution) {}
 

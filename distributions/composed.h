@@ -35,13 +35,14 @@ struct IndependentImpl final : DistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// A distribution whose last `reinterpreted_batch_ndims` batch dimensions belong to the event: log_prob and entropy are summed
-/// over them. Throws ValueError where the batch has fewer.
+/// A distribution whose last `reinterpreted_batch_ndims` batch dimensions belong to the event: log_prob and entropy are
+/// summed over them. Throws ValueError where the batch has fewer.
 ///
 ///     Independent(Normal(torch::zeros({5, 3}), 1.0), 1);      // five normal vectors of three numbers each
 struct Independent : Holder<IndependentImpl> {
   Independent() = default;
-  Independent(const Distribution& base_distribution, int64_t reinterpreted_batch_ndims, ValidateArgs validate_args = {});
+  Independent(const Distribution& base_distribution, int64_t reinterpreted_batch_ndims,
+              ValidateArgs validate_args = {});
 };
 
 struct TransformedDistributionImpl : DistributionImpl {
@@ -73,9 +74,9 @@ struct TransformedDistributionImpl : DistributionImpl {
   Tensor monotone(const Tensor& probability) const;
 };
 
-/// What transforms make of samples of a base distribution: log p(y) = log p(x) - log |dy/dx| with y = f(x). Batch dimensions of
-/// the base that a transform takes together become part of the event. cdf and icdf need transforms with signs. Throws
-/// ValueError for a base with fewer dimensions than the transforms take.
+/// What transforms make of samples of a base distribution: log p(y) = log p(x) - log |dy/dx| with y = f(x). Batch
+/// dimensions of the base that a transform takes together become part of the event. cdf and icdf need transforms with
+/// signs. Throws ValueError for a base with fewer dimensions than the transforms take.
 ///
 ///     // logistic: a * sigmoid^-1(u) + b
 ///     TransformedDistribution logistic(Uniform(0.0, 1.0), {SigmoidTransform().inv(), AffineTransform(b, a)});
@@ -109,8 +110,8 @@ struct MixtureSameFamilyImpl final : DistributionImpl {
   Tensor weights() const;
 };
 
-/// A mixture: the last batch dimension of `component_distribution` are K components, of which `mixture_distribution`, over K
-/// categories and with the rest of the batch, chooses one. Throws ValueError where the two do not fit.
+/// A mixture: the last batch dimension of `component_distribution` are K components, of which `mixture_distribution`,
+/// over K categories and with the rest of the batch, chooses one. Throws ValueError where the two do not fit.
 ///
 ///     // two peaks
 ///     MixtureSameFamily(Categorical(torch::ones({2})), Normal(torch::tensor({-1.0, 1.0}), 0.1));

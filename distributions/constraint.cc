@@ -74,8 +74,8 @@ namespace constraints {
 namespace {
 
 // A comparison with a bound.
-#define TORCH_COMPARISON(name)                                        \
-  Tensor name(const Tensor& value, const TensorOrNumber& bound) {     \
+#define TORCH_COMPARISON(name)                                                                    \
+  Tensor name(const Tensor& value, const TensorOrNumber& bound) {                                 \
     return bound.is_number() ? at::name(value, bound.number()) : at::name(value, bound.tensor()); \
   }
 TORCH_COMPARISON(gt)
@@ -104,7 +104,8 @@ Tensor is_boolean(const Tensor& value) {
 // A constraint without arguments or of bounds, whose type nobody asks for.
 struct Plain final : ConstraintImpl {
   using Check = Tensor (*)(const Tensor& value, const TensorOrNumber& lower, const TensorOrNumber& upper);
-  Plain(std::string text, bool discrete, int64_t dims, Check function, TensorOrNumber lower = {}, TensorOrNumber upper = {})
+  Plain(std::string text, bool discrete, int64_t dims, Check function, TensorOrNumber lower = {},
+        TensorOrNumber upper = {})
       : text(std::move(text)),
         discrete(discrete),
         dims(dims),
@@ -276,8 +277,9 @@ Constraint independent(const Constraint& base, int64_t reinterpreted_batch_ndims
 }
 
 Constraint boolean() {
-  return make<Plain>("Boolean()", true, 0,
-                     [](const Tensor& value, const TensorOrNumber&, const TensorOrNumber&) { return is_boolean(value); });
+  return make<Plain>("Boolean()", true, 0, [](const Tensor& value, const TensorOrNumber&, const TensorOrNumber&) {
+    return is_boolean(value);
+  });
 }
 Constraint one_hot() {
   return make<Plain>("OneHot()", true, 1, [](const Tensor& value, const TensorOrNumber&, const TensorOrNumber&) {
@@ -356,9 +358,9 @@ Constraint multinomial(const TensorOrNumber& upper_bound) {
       TensorOrNumber(), upper_bound);
 }
 Constraint lower_triangular() {
-  return make<Plain>("LowerTriangular()", false, 2, [](const Tensor& value, const TensorOrNumber&, const TensorOrNumber&) {
-    return is_lower_triangular(value);
-  });
+  return make<Plain>(
+      "LowerTriangular()", false, 2,
+      [](const Tensor& value, const TensorOrNumber&, const TensorOrNumber&) { return is_lower_triangular(value); });
 }
 Constraint lower_cholesky() {
   return make<LowerCholesky>();

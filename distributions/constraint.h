@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/util/exception.h"
 #include "distributions/tensor_or_number.h"
 
 namespace torch::distributions {
@@ -32,13 +33,16 @@ class Constraint {
   Constraint() = default;
   Constraint(std::shared_ptr<const ConstraintImpl> impl) : impl_(std::move(impl)) {}
 
-  Tensor check(const Tensor& value) const { return impl_->check(value); }
-  bool is_discrete() const { return impl_->is_discrete(); }
-  int64_t event_dim() const { return impl_->event_dim(); }
-  bool is_dependent() const { return impl_->is_dependent(); }
-  std::string repr() const { return impl_->repr(); }
+  Tensor check(const Tensor& value) const { return impl().check(value); }
+  bool is_discrete() const { return impl().is_discrete(); }
+  int64_t event_dim() const { return impl().event_dim(); }
+  bool is_dependent() const { return impl().is_dependent(); }
+  std::string repr() const { return impl().repr(); }
 
-  const ConstraintImpl& impl() const { return *impl_; }
+  const ConstraintImpl& impl() const {
+    TORCH_CHECK(impl_ != nullptr, "an empty constraint is used");
+    return *impl_;
+  }
   explicit operator bool() const { return impl_ != nullptr; }
   /// The constraint as one of type Impl, e.g. `c.as<constraints::GreaterThan>()`; null where it is another.
   template <class Impl>
@@ -52,14 +56,15 @@ class Constraint {
 
 namespace constraints {
 
-// The types of the constraints that other code asks for; what they hold are their arguments. The functions below make them.
+// The types of the constraints that other code asks for; what they hold are their arguments. The functions below make
+// them.
 
-#define TORCH_DECLARE_BOUND(Name)                                              \
-  struct Name final : ConstraintImpl {                                         \
-    explicit Name(TensorOrNumber bound) : bound(std::move(bound)) {}           \
-    Tensor check(const Tensor& value) const override;                          \
-    std::string repr() const override;                                         \
-    const TensorOrNumber bound;                                                \
+#define TORCH_DECLARE_BOUND(Name)                                    \
+  struct Name final : ConstraintImpl {                               \
+    explicit Name(TensorOrNumber bound) : bound(std::move(bound)) {} \
+    Tensor check(const Tensor& value) const override;                \
+    std::string repr() const override;                               \
+    const TensorOrNumber bound;                                      \
   };
 TORCH_DECLARE_BOUND(GreaterThan)
 TORCH_DECLARE_BOUND(GreaterThanEq)
@@ -179,7 +184,8 @@ Constraint multinomial(const TensorOrNumber& upper_bound);
 Constraint lower_triangular();
 Constraint lower_cholesky();
 Constraint corr_cholesky();
-/// Matrices with as many rows as columns; those equal to their transpose, to 1e-6; without and without zero eigenvalues.
+/// Matrices with as many rows as columns; those equal to their transpose, to 1e-6; without and without zero
+/// eigenvalues.
 Constraint square();
 Constraint symmetric();
 Constraint positive_semidefinite();

@@ -48,9 +48,8 @@ Table common(const ConstraintRegistry& registry) {
   add<c::Interval>(table, [](const c::Interval& one) { return between(one.lower, one.upper); });
   add<c::HalfOpenInterval>(table, [](const c::HalfOpenInterval& one) { return between(one.lower, one.upper); });
   add<c::CorrCholesky>(table, [](const c::CorrCholesky&) { return CorrCholeskyTransform(); });
-  add<c::Independent>(table, [registry](const c::Independent& one) {
-    return IndependentTransform(registry(one.base), one.ndims);
-  });
+  add<c::Independent>(
+      table, [registry](const c::Independent& one) { return IndependentTransform(registry(one.base), one.ndims); });
   const auto each = [registry](const std::vector<Constraint>& parts) {
     std::vector<Transform> transforms;
     for (const Constraint& part : parts) transforms.push_back(registry(part));

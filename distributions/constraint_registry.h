@@ -28,8 +28,9 @@ class ConstraintRegistry {
   void register_factory(std::type_index type, Factory factory) const;
   template <class Impl, class F>
   void register_constraint(F factory) const {
-    register_factory(typeid(Impl),
-                     [factory](const ConstraintImpl& impl) { return Transform(factory(static_cast<const Impl&>(impl))); });
+    register_factory(typeid(Impl), [factory](const ConstraintImpl& impl) {
+      return Transform(factory(static_cast<const Impl&>(impl)));
+    });
   }
 
   enum class Which { BijectTo, TransformTo };

@@ -28,8 +28,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // --- ContinuousBernoulli ---
 
-ContinuousBernoulliImpl::ContinuousBernoulliImpl(const Tensor& parameter, bool is_probs,
-                                                 std::pair<double, double> lims)
+ContinuousBernoulliImpl::ContinuousBernoulliImpl(const Tensor& parameter, bool is_probs, std::pair<double, double> lims)
     : ExponentialFamilyImpl(parameter.sizes().vec(), {}),
       probs_(is_probs ? parameter : Tensor()),
       logits_(is_probs ? Tensor() : parameter),
@@ -112,8 +111,7 @@ Tensor ContinuousBernoulliImpl::cdf(const Tensor& value) const {
 }
 Tensor ContinuousBernoulliImpl::icdf(const Tensor& value) const {
   const Tensor p = stable_probs();
-  const Tensor exact =
-      (at::log1p(-p + value * (2.0 * p - 1.0)) - at::log1p(-p)) / (at::log(p) - at::log1p(-p));
+  const Tensor exact = (at::log1p(-p + value * (2.0 * p - 1.0)) - at::log1p(-p)) / (at::log(p) - at::log1p(-p));
   return at::where(is_stable(), exact, value);
 }
 Tensor ContinuousBernoulliImpl::entropy() const {
@@ -150,10 +148,10 @@ Tensor polynomial(const Tensor& x, const double (&coefficients)[N]) {
 }
 
 constexpr double kSmall0[] = {1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.360768e-1, 0.45813e-2};
-constexpr double kLarge0[] = {0.39894228,  0.1328592e-1,  0.225319e-2,  -0.157565e-2, 0.916281e-2,
+constexpr double kLarge0[] = {0.39894228,    0.1328592e-1, 0.225319e-2,   -0.157565e-2, 0.916281e-2,
                               -0.2057706e-1, 0.2635537e-1, -0.1647633e-1, 0.392377e-2};
 constexpr double kSmall1[] = {0.5, 0.87890594, 0.51498869, 0.15084934, 0.2658733e-1, 0.301532e-2, 0.32411e-3};
-constexpr double kLarge1[] = {0.39894228,   -0.3988024e-1, -0.362018e-2, 0.163801e-2,  -0.1031555e-1,
+constexpr double kLarge1[] = {0.39894228,   -0.3988024e-1, -0.362018e-2, 0.163801e-2, -0.1031555e-1,
                               0.2282967e-1, -0.2895312e-1, 0.1787654e-1, -0.420059e-2};
 
 Tensor log_bessel(const Tensor& x, int order) {

@@ -43,9 +43,9 @@ struct ContinuousBernoulliImpl final : ExponentialFamilyImpl {
   const std::pair<double, double> lims_;
 };
 
-/// p^x (1 - p)^(1 - x) times a constant of p, in [0, 1] (Loaiza-Ganem and Cunningham 2019), of one of `probs` (p, in (0, 1)) and
-/// `logits` (log(p / (1 - p))). Between `lims` Taylor expansions around p = 1/2 take the place of the formulas, which cancel
-/// there.
+/// p^x (1 - p)^(1 - x) times a constant of p, in [0, 1] (Loaiza-Ganem and Cunningham 2019), of one of `probs` (p, in
+/// (0, 1)) and `logits` (log(p / (1 - p))). Between `lims` Taylor expansions around p = 1/2 take the place of the
+/// formulas, which cancel there.
 struct ContinuousBernoulli : Holder<ContinuousBernoulliImpl> {
   ContinuousBernoulli() = default;
   explicit ContinuousBernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits = {},
@@ -70,8 +70,8 @@ struct VonMisesImpl final : DistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// exp(concentration cos(x - loc)) / (2 pi I0(concentration)) of angles x in [-pi, pi), concentration > 0. Samples are drawn by
-/// rejection (Best and Fisher 1979), in double; variance() is the circular one.
+/// exp(concentration cos(x - loc)) / (2 pi I0(concentration)) of angles x in [-pi, pi), concentration > 0. Samples are
+/// drawn by rejection (Best and Fisher 1979), in double; variance() is the circular one.
 struct VonMises : Holder<VonMisesImpl> {
   VonMises() = default;
   VonMises(const TensorOrNumber& loc, const TensorOrNumber& concentration, ValidateArgs validate_args = {});
@@ -101,8 +101,8 @@ struct GeneralizedParetoImpl final : DistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// The tail above loc: P(X > x) = (1 + c (x - loc) / scale)^(-1 / c) with the concentration c, exp(-(x - loc) / scale) for c = 0;
-/// scale > 0. Above loc, and for c < 0 below loc - scale / c.
+/// The tail above loc: P(X > x) = (1 + c (x - loc) / scale)^(-1 / c) with the concentration c, exp(-(x - loc) / scale)
+/// for c = 0; scale > 0. Above loc, and for c < 0 below loc - scale / c.
 struct GeneralizedPareto : Holder<GeneralizedParetoImpl> {
   GeneralizedPareto() = default;
   GeneralizedPareto(const TensorOrNumber& loc, const TensorOrNumber& scale, const TensorOrNumber& concentration,

@@ -26,7 +26,8 @@ using detail::ProbsOrLogits;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<ParameterInfo> of_outcomes(const ProbsOrLogits& parameter, Constraint probs = constraints::unit_interval()) {
+std::vector<ParameterInfo> of_outcomes(const ProbsOrLogits& parameter,
+                                       Constraint probs = constraints::unit_interval()) {
   return {{"probs", probs, parameter.known_probs()}, {"logits", constraints::real(), parameter.known_logits()}};
 }
 

@@ -33,8 +33,8 @@ struct BernoulliImpl final : ExponentialFamilyImpl {
   const detail::ProbsOrLogits parameter_;
 };
 
-/// 1 with probability p, else 0, of one of `probs` (p) and `logits` (log(p / (1 - p))): Bernoulli(0.3), Bernoulli({}, logits).
-/// The mode of p = 1/2 is not a number.
+/// 1 with probability p, else 0, of one of `probs` (p) and `logits` (log(p / (1 - p))): Bernoulli(0.3), Bernoulli({},
+/// logits). The mode of p = 1/2 is not a number.
 struct Bernoulli : Holder<BernoulliImpl> {
   Bernoulli() = default;
   explicit Bernoulli(const TensorOrNumber& probs, const TensorOrNumber& logits = {}, ValidateArgs validate_args = {});
@@ -96,8 +96,8 @@ struct GeometricImpl final : DistributionImpl {
   const detail::ProbsOrLogits parameter_;
 };
 
-/// How many trials fail before the first that succeeds, each with probability p: p (1 - p)^x; of one of `probs`, in (0, 1], and
-/// `logits`.
+/// How many trials fail before the first that succeeds, each with probability p: p (1 - p)^x; of one of `probs`, in (0,
+/// 1], and `logits`.
 struct Geometric : Holder<GeometricImpl> {
   Geometric() = default;
   explicit Geometric(const TensorOrNumber& probs, const TensorOrNumber& logits = {}, ValidateArgs validate_args = {});
@@ -126,8 +126,8 @@ struct NegativeBinomialImpl final : DistributionImpl {
   const detail::ProbsOrLogits parameter_;
 };
 
-/// How many trials succeed, each with probability p, before total_count fail; total_count >= 0 need not be an integer. Of one of
-/// `probs`, in [0, 1), and `logits`. Samples are Poisson numbers of Gamma rates.
+/// How many trials succeed, each with probability p, before total_count fail; total_count >= 0 need not be an integer.
+/// Of one of `probs`, in [0, 1), and `logits`. Samples are Poisson numbers of Gamma rates.
 struct NegativeBinomial : Holder<NegativeBinomialImpl> {
   NegativeBinomial() = default;
   explicit NegativeBinomial(const TensorOrNumber& total_count, const TensorOrNumber& probs = {},
@@ -186,8 +186,8 @@ struct CategoricalImpl final : DistributionImpl {
   const detail::ProbsOrLogits parameter_;
 };
 
-/// A category, 0 to K - 1 (int64), of one of `probs` [*, K], which are divided by their sum, and `logits` [*, K], whose exp is.
-/// mean() and variance() are not a number.
+/// A category, 0 to K - 1 (int64), of one of `probs` [*, K], which are divided by their sum, and `logits` [*, K], whose
+/// exp is. mean() and variance() are not a number.
 ///
 ///     Categorical({}, net(x)).sample();     // one category a row
 struct Categorical : Holder<CategoricalImpl> {
@@ -263,8 +263,8 @@ struct MultinomialImpl final : DistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// How often each of K categories comes in total_count draws: counts of the parameter's dtype. Arguments as Categorical's.
-/// log_prob takes any total count.
+/// How often each of K categories comes in total_count draws: counts of the parameter's dtype. Arguments as
+/// Categorical's. log_prob takes any total count.
 struct Multinomial : Holder<MultinomialImpl> {
   Multinomial() = default;
   explicit Multinomial(int64_t total_count, const Tensor& probs = {}, const Tensor& logits = {},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/util/exception.h"
 #include "distributions/constraint.h"
 #include "distributions/tensor_or_number.h"
 
@@ -31,7 +32,8 @@ struct Kind {
 struct ParameterInfo {
   const char* name;
   Constraint constraint;
-  /// Undefined where it follows from another parameter and nobody has asked for it yet. Such a parameter is not checked.
+  /// Undefined where it follows from another parameter and nobody has asked for it yet. Such a parameter is not
+  /// checked.
   Tensor value;
   /// Whether the text of the distribution shows it.
   bool is_shown = true;
@@ -42,7 +44,7 @@ struct ParameterInfo {
 ///
 /// A result has sizes `batch_shape` (as many independent distributions as there are sets of parameters), a sample
 /// sizes `sample_shape + batch_shape + event_shape`. What a distribution does not have throws NotImplementedError.
-class DistributionImpl : public std::enable_shared_from_this<DistributionImpl> {
+class DistributionImpl {
  public:
   DistributionImpl(std::vector<int64_t> batch_shape, std::vector<int64_t> event_shape)
       : batch_shape_(std::move(batch_shape)), event_shape_(std::move(event_shape)) {}
@@ -77,8 +79,8 @@ class DistributionImpl : public std::enable_shared_from_this<DistributionImpl> {
   bool validates_args() const { return validate_args_; }
   /// Throws ValueError for a parameter outside its constraint. Nothing where arguments are not validated.
   void check_parameters() const;
-  /// Throws ValueError for a value whose sizes do not fit or that is outside the support. Nothing where arguments are not
-  /// validated.
+  /// Throws ValueError for a value whose sizes do not fit or that is outside the support. Nothing where arguments are
+  /// not validated.
   void check_value(const Tensor& value) const;
   /// The same distribution with parameters of this batch shape; `Distribution::expand`.
   Distribution expand(IntArrayRef batch_shape) const;
@@ -96,8 +98,9 @@ class DistributionImpl : public std::enable_shared_from_this<DistributionImpl> {
   bool validate_args_ = true;
 };
 
-/// One of the family p(x; t) = exp(<t, T(x)> - F(t) + k(x)), of which natural parameters t and log-normalizer F are known.
-/// The divergence of two of a class follows from F and its gradient (Nielsen and Nock 2010): kl_divergence needs no rule.
+/// One of the family p(x; t) = exp(<t, T(x)> - F(t) + k(x)), of which natural parameters t and log-normalizer F are
+/// known. The divergence of two of a class follows from F and its gradient (Nielsen and Nock 2010): kl_divergence needs
+/// no rule.
 class ExponentialFamilyImpl : public DistributionImpl {
  public:
   using DistributionImpl::DistributionImpl;
@@ -107,7 +110,8 @@ class ExponentialFamilyImpl : public DistributionImpl {
   virtual Tensor log_normalizer(const std::vector<Tensor>& natural_params) const;
   /// The mean of k(x).
   virtual double mean_carrier_measure() const;
-  /// F(t) - <t, grad F(t)> - E[k(x)]: the entropy of a class that knows no simpler formula, for its entropy() to return.
+  /// F(t) - <t, grad F(t)> - E[k(x)]: the entropy of a class that knows no simpler formula, for its entropy() to
+  /// return.
   Tensor entropy_by_normalizer() const;
 };
 
@@ -120,59 +124,65 @@ class ExponentialFamilyImpl : public DistributionImpl {
 ///     normal->scale;                                   // the members of a distribution are its parameters
 ///
 /// Arguments are validated when a distribution is made and in log_prob and cdf, by ValueErrors that name parameter and
-/// constraint; the last argument of every constructor, or set_default_validate_args, switches that off. Semantics and random
-/// numbers are those of PyTorch's torch.distributions.
+/// constraint; the last argument of every constructor, or set_default_validate_args, switches that off. Semantics and
+/// random numbers are those of PyTorch's torch.distributions.
 class Distribution {
  public:
   Distribution() = default;
   Distribution(std::shared_ptr<const DistributionImpl> impl) : impl_(std::move(impl)) {}
 
   /// How many independent distributions there are, and the sizes of one event.
-  const std::vector<int64_t>& batch_shape() const { return impl_->batch_shape(); }
-  const std::vector<int64_t>& event_shape() const { return impl_->event_shape(); }
+  const std::vector<int64_t>& batch_shape() const { return impl().batch_shape(); }
+  const std::vector<int64_t>& event_shape() const { return impl().event_shape(); }
   /// The parameters with their constraints, and where samples lie.
-  std::vector<ParameterInfo> arg_constraints() const { return impl_->parameters(); }
-  Constraint support() const { return impl_->support(); }
+  std::vector<ParameterInfo> arg_constraints() const { return impl().parameters(); }
+  Constraint support() const { return impl().support(); }
   /// Whether samples have gradients, and whether all values can be listed.
-  bool has_rsample() const { return impl_->has_rsample(); }
-  bool has_enumerate_support() const { return impl_->has_enumerate_support(); }
+  bool has_rsample() const { return impl().has_rsample(); }
+  bool has_enumerate_support() const { return impl().has_enumerate_support(); }
 
   /// Of sizes batch_shape + event_shape.
-  Tensor mean() const { return impl_->mean(); }
-  Tensor mode() const { return impl_->mode(); }
-  Tensor variance() const { return impl_->variance(); }
-  Tensor stddev() const { return impl_->stddev(); }
+  Tensor mean() const { return impl().mean(); }
+  Tensor mode() const { return impl().mode(); }
+  Tensor variance() const { return impl().variance(); }
+  Tensor stddev() const { return impl().stddev(); }
 
   /// A sample of sizes sample_shape + batch_shape + event_shape, without gradient.
-  Tensor sample(IntArrayRef sample_shape = {}) const { return impl_->sample(sample_shape); }
-  /// The same with gradients in the parameters: by a transformation of fixed noise, or implicitly (Figurnov et al. 2018).
-  Tensor rsample(IntArrayRef sample_shape = {}) const { return impl_->rsample(sample_shape); }
-  Tensor sample_n(int64_t n) const { return impl_->sample({n}); }
+  Tensor sample(IntArrayRef sample_shape = {}) const { return impl().sample(sample_shape); }
+  /// The same with gradients in the parameters: by a transformation of fixed noise, or implicitly (Figurnov et al.
+  /// 2018).
+  Tensor rsample(IntArrayRef sample_shape = {}) const { return impl().rsample(sample_shape); }
+  Tensor sample_n(int64_t n) const { return impl().sample({n}); }
 
   /// The logarithm of the density or mass at a value that broadcasts to batch_shape + event_shape.
-  Tensor log_prob(const Tensor& value) const { return impl_->log_prob(value); }
+  Tensor log_prob(const Tensor& value) const { return impl().log_prob(value); }
   /// P(X <= value), and its inverse.
-  Tensor cdf(const Tensor& value) const { return impl_->cdf(value); }
-  Tensor icdf(const Tensor& value) const { return impl_->icdf(value); }
-  /// All values along a first dimension, [values] + batch_shape + event_shape; with `expand` false 1 in place of batch_shape.
-  Tensor enumerate_support(bool expand = true) const { return impl_->enumerate_support(expand); }
+  Tensor cdf(const Tensor& value) const { return impl().cdf(value); }
+  Tensor icdf(const Tensor& value) const { return impl().icdf(value); }
+  /// All values along a first dimension, [values] + batch_shape + event_shape; with `expand` false 1 in place of
+  /// batch_shape.
+  Tensor enumerate_support(bool expand = true) const { return impl().enumerate_support(expand); }
   /// In nats; exp of that.
-  Tensor entropy() const { return impl_->entropy(); }
-  Tensor perplexity() const { return impl_->perplexity(); }
+  Tensor entropy() const { return impl().entropy(); }
+  Tensor perplexity() const { return impl().perplexity(); }
 
   /// The same distribution of a larger batch shape; no memory is taken for parameters.
-  Distribution expand(IntArrayRef batch_shape) const { return impl_->expand(batch_shape); }
+  Distribution expand(IntArrayRef batch_shape) const { return impl().expand(batch_shape); }
   /// "Normal(loc: torch.Size([3]), scale: torch.Size([3]))"
-  std::string repr() const { return impl_->repr(); }
+  std::string repr() const { return impl().repr(); }
 
-  const DistributionImpl& impl() const { return *impl_; }
+  /// Throws c10::Error where there is none, as all methods do.
+  const DistributionImpl& impl() const {
+    TORCH_CHECK(impl_ != nullptr, "an empty distribution is used");
+    return *impl_;
+  }
   const std::shared_ptr<const DistributionImpl>& ptr() const { return impl_; }
   explicit operator bool() const { return impl_ != nullptr; }
-  const DistributionImpl* operator->() const { return impl_.get(); }
+  const DistributionImpl* operator->() const { return &impl(); }
   /// Whether it is a D or a special case of one, and as that: `d.as<Normal>()->loc`. Throws TypeError where it is not.
   template <class D>
   bool is() const {
-    return impl_->kind().is(D::Impl::kKind);
+    return impl().kind().is(D::Impl::kKind);
   }
   template <class D>
   D as() const {
@@ -201,7 +211,7 @@ class Holder : public Distribution {
  public:
   using Impl = Impl_;
   Holder() = default;
-  const Impl* operator->() const { return static_cast<const Impl*>(ptr().get()); }
+  const Impl* operator->() const { return static_cast<const Impl*>(&impl()); }
 
  protected:
   void hold(std::shared_ptr<const Impl> impl) { static_cast<Distribution&>(*this) = Distribution(std::move(impl)); }

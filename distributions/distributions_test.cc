@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <sstream>
 #include <thread>
 
 #include "aten/core/tensor_literal.h"
@@ -94,11 +95,14 @@ const std::vector<Maker>& continuous() {
       {"LogisticNormal", MAKE(LogisticNormal, v[0], v[1]), kLocScale},
       {"RelaxedBernoulli", MAKE(RelaxedBernoulli, at::sum(v[1]), {}, v[0]), kLocScale},
       {"RelaxedOneHotCategorical", MAKE(RelaxedOneHotCategorical, at::sum(v[1]), {}, v[0]), kLocScale},
-      {"MultivariateNormal", MAKE(MultivariateNormal, v[0], some_covariance(v[1])),
+      {"MultivariateNormal",
+       MAKE(MultivariateNormal, v[0], some_covariance(v[1])),
        {doubles({0.2, -1, 0.4}), some_matrix()}},
-      {"MultivariateNormal of a precision", MAKE(MultivariateNormal, v[0], {}, some_covariance(v[1])),
+      {"MultivariateNormal of a precision",
+       MAKE(MultivariateNormal, v[0], {}, some_covariance(v[1])),
        {doubles({0.2, -1, 0.4}), some_matrix()}},
-      {"LowRankMultivariateNormal", MAKE(LowRankMultivariateNormal, v[0], v[1], at::exp(v[0])),
+      {"LowRankMultivariateNormal",
+       MAKE(LowRankMultivariateNormal, v[0], v[1], at::exp(v[0])),
        {doubles({0.2, -1, 0.4}), at::narrow(some_matrix(), -1, 0, 2)}},
       {"Independent", MAKE(Independent, Normal(v[0], v[1]), 1), kLocScale},
       {"MixtureSameFamily", MAKE(MixtureSameFamily, Categorical({}, v[0]), Normal(v[0], v[1])), kLocScale},
@@ -146,9 +150,7 @@ TEST(Distributions, LogProbHasItsDerivatives) {
                         name != "LogisticNormal" && name != "RelaxedOneHotCategorical";
       if (free) inputs.push_back(value.requires_grad_());
       const auto result = autograd::gradcheck(
-          [&](const variable_list& v) -> variable_list {
-            return {maker.make(v).log_prob(free ? v.back() : value)};
-          },
+          [&](const variable_list& v) -> variable_list { return {maker.make(v).log_prob(free ? v.back() : value)}; },
           inputs);
       EXPECT_TRUE(result) << name << ": " << result.message;
     }
@@ -188,6 +190,17 @@ TEST(Distributions, SamplesHaveTheirDerivatives) {
     ++checked;
   }
   EXPECT_GE(checked, 20);
+}
+
+// Those of matrices, in the matrix: their noise does not depend on it.
+TEST(Distributions, MatrixSamplesHaveTheirDerivatives) {
+  const auto result = autograd::gradcheck(
+      [](const variable_list& v) -> variable_list {
+        at::manual_seed(12);
+        return {Wishart(5.5, some_covariance(v[0])).rsample({2})};
+      },
+      leaves({some_matrix()}));
+  EXPECT_TRUE(result) << result.message;
 }
 
 // dx/da = -(dF/da) / p(x) of the distribution function F: what a sample must do so that its rank stays.
@@ -375,6 +388,10 @@ TEST(Distributions, BadArgumentsAreNamed) {
   EXPECT_THROW(Bernoulli(0.3).rsample(), c10::NotImplementedError);
   EXPECT_THROW(normal.enumerate_support(), c10::NotImplementedError);
   EXPECT_THROW(normal.expand({2, 3}).as<Laplace>(), c10::TypeError);
+  EXPECT_THROW(Distribution().sample(), c10::Error);
+  EXPECT_THROW(Normal()->mean(), c10::Error);
+  EXPECT_THROW(Transform()(at::ones({1})), c10::Error);
+  EXPECT_THROW(Constraint().check(at::ones({1})), c10::Error);
   EXPECT_THROW(constraints::dependent().check(at::ones({1})), c10::ValueError);
   EXPECT_THROW(biject_to(constraints::boolean()), c10::NotImplementedError);
 }
@@ -481,9 +498,9 @@ TEST(Kl, InfiniteWhereValuesAreMissing) {
   EXPECT_EQ(kl_divergence(Normal(at::zeros({1}), 1.0), Pareto(at::ones({3}), 1.0)).sizes(), at::IntArrayRef({3}));
   EXPECT_EQ(kl_divergence(Bernoulli(0.0), Bernoulli(0.0)).item<float>(), 0);
   EXPECT_THROW(kl_divergence(Normal(0.0, 1.0), Cauchy(0.0, 1.0)), c10::NotImplementedError);
-  EXPECT_THROW(kl_divergence(MultivariateNormal(at::zeros({2}), at::eye(2)),
-                             MultivariateNormal(at::zeros({3}), at::eye(3))),
-               c10::ValueError);
+  EXPECT_THROW(
+      kl_divergence(MultivariateNormal(at::zeros({2}), at::eye(2)), MultivariateNormal(at::zeros({3}), at::eye(3))),
+      c10::ValueError);
 }
 
 // A distribution of a program's own: an exponential one by its natural parameter.
@@ -501,7 +518,9 @@ struct DecayImpl final : ExponentialFamilyImpl {
 };
 struct Decay : Holder<DecayImpl> {
   Decay() = default;
-  explicit Decay(const Tensor& rate, ValidateArgs validate_args = {}) { hold(detail::make<DecayImpl>(validate_args, rate)); }
+  explicit Decay(const Tensor& rate, ValidateArgs validate_args = {}) {
+    hold(detail::make<DecayImpl>(validate_args, rate));
+  }
 };
 
 TEST(Kl, ClassesOfTheUsersOwn) {
@@ -513,9 +532,8 @@ TEST(Kl, ClassesOfTheUsersOwn) {
   expect_near(Decay(a).entropy(), known.entropy(), 1e-12);
   EXPECT_THROW(Decay(-b), c10::ValueError);
   EXPECT_THROW(kl_divergence(Decay(a), known), c10::NotImplementedError);
-  register_kl<Decay, Exponential>([](const Decay& p, const Exponential& q) {
-    return kl_divergence(Exponential(p->rate), q);
-  });
+  register_kl<Decay, Exponential>(
+      [](const Decay& p, const Exponential& q) { return kl_divergence(Exponential(p->rate), q); });
   expect_near(kl_divergence(Decay(a), other), wanted, 1e-12);
 }
 
@@ -538,9 +556,10 @@ TEST(Transforms, DeterminantsAreThoseOfTheJacobian) {
     Transform transform;
     bool drops_last;  // of y, which follows from the others
   };
-  for (const Case& one : {Case{StickBreakingTransform(), true}, Case{IndependentTransform(TanhTransform(), 1), false},
-                          Case{AffineTransform(1.0, doubles({2, -3, 0.5}), 1), false},
-                          Case{ComposeTransform({IndependentTransform(SoftplusTransform(), 1), StickBreakingTransform()}), true}}) {
+  for (const Case& one :
+       {Case{StickBreakingTransform(), true}, Case{IndependentTransform(TanhTransform(), 1), false},
+        Case{AffineTransform(1.0, doubles({2, -3, 0.5}), 1), false},
+        Case{ComposeTransform({IndependentTransform(SoftplusTransform(), 1), StickBreakingTransform()}), true}}) {
     const auto free_part = [&](const Tensor& v) {
       const Tensor y = one.transform(v);
       return one.drops_last ? at::narrow(y, -1, 0, y.size(-1) - 1) : y;
@@ -592,6 +611,29 @@ TEST(Transforms, Shapes) {
   expect_near(logistic.cdf(at::tensor({0.5, 0.5})), at::full({2}, 0.5), 1e-6);
 }
 
+// A base that is smaller than what a transform makes of it is drawn as often as there are results.
+TEST(Transforms, WidenTheBase) {
+  const TransformedDistribution moved(Normal(0.0, 1.0), {AffineTransform(doubles({0, 10, 20}).to(at::kFloat), 2.0)});
+  EXPECT_EQ(moved.batch_shape(), std::vector<int64_t>({3}));
+  EXPECT_EQ(moved->base_dist.batch_shape(), std::vector<int64_t>({3}));
+  at::manual_seed(1);
+  const Tensor x = moved.sample({5});
+  EXPECT_EQ(x.sizes(), at::IntArrayRef({5, 3}));
+  const Tensor noise = moved->transforms[0].inv()(x);
+  EXPECT_FALSE(at::any(at::eq(at::select(noise, 1, 0), at::select(noise, 1, 1))).item<bool>());
+  const Normal same(doubles({0, 10, 20}).to(at::kFloat), 2.0);
+  expect_near(moved.log_prob(x), same.log_prob(x), 1e-5);
+  // Batch dimensions that belong together in a transform's event belong to the distribution's.
+  const TransformedDistribution simplex(Normal(at::zeros({4, 2}), 1.0), {StickBreakingTransform()});
+  EXPECT_EQ(simplex.batch_shape(), std::vector<int64_t>({4}));
+  EXPECT_EQ(simplex.event_shape(), std::vector<int64_t>({3}));
+  EXPECT_EQ(simplex.log_prob(simplex.sample({7})).sizes(), at::IntArrayRef({7, 4}));
+  EXPECT_EQ(simplex.support().repr(), "Simplex()");
+  std::ostringstream text;
+  text << simplex;
+  EXPECT_EQ(text.str(), "TransformedDistribution()");
+}
+
 struct Above final : ConstraintImpl {
   Tensor check(const Tensor& value) const override { return at::gt(value, 10); }
   std::string repr() const override { return "Above()"; }
@@ -600,13 +642,34 @@ struct Above final : ConstraintImpl {
 TEST(ConstraintRegistry, TakesConstraintsOfTheUsersOwn) {
   const Constraint above(std::make_shared<Above>());
   EXPECT_THROW(biject_to(above), c10::NotImplementedError);
-  biject_to.register_constraint<Above>(
-      [](const Above&) { return ComposeTransform({ExpTransform(), AffineTransform(10, 1)}); });
+  biject_to.register_constraint<Above>([](const Above&) {
+    return ComposeTransform({ExpTransform(), AffineTransform(10, 1)});
+  });
   EXPECT_TRUE(at::all(above.check(biject_to(above)(doubles({-3, 0, 2})))).item<bool>());
   EXPECT_THROW(transform_to(above), c10::NotImplementedError);
   // Bounds that are tensors.
   const Uniform uniform(doubles({1, 2}), doubles({4, 3}));
   expect_near(transform_to(uniform.support())(doubles({0, 0})), doubles({2.5, 2.5}), 1e-9);
+}
+
+// The examples of docs/distributions.md.
+TEST(Page, Examples) {
+  Normal normal(torch::zeros({3}), 1.0);
+  torch::Tensor x = normal.sample({100});
+  torch::Tensor y = normal.rsample();
+  torch::Tensor density = normal.log_prob(y);
+  torch::Tensor width = normal->scale;
+  EXPECT_EQ(x.sizes(), at::IntArrayRef({100, 3}));
+  EXPECT_EQ(density.sizes(), width.sizes());
+
+  EXPECT_THROW(Normal(0.0, -1.0), c10::ValueError);
+  Normal quiet(0.0, -1.0, /*validate_args=*/false);
+
+  TransformedDistribution logistic(Uniform(0.0, 1.0), {SigmoidTransform().inv(), AffineTransform(2.0, 0.5)});
+  torch::Tensor scale = transform_to(constraints::positive())(torch::randn({3}));
+  torch::Tensor nats = kl_divergence(Normal(0.0, 1.0), Normal(1.0, scale));
+  EXPECT_EQ(nats.sizes(), scale.sizes());
+  EXPECT_NEAR(logistic.cdf(at::scalar_tensor(2.0)).item<float>(), 0.5, 1e-6);
 }
 
 // What is computed when it is asked for is computed once, whoever asks.

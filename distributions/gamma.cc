@@ -331,8 +331,8 @@ Tensor StudentTImpl::rsample(IntArrayRef sample_shape) const {
 Tensor StudentTImpl::log_prob(const Tensor& value) const {
   check_value(value);
   const Tensor half = 0.5 * (df + 1), y = (value - loc) / scale;
-  const Tensor normalizer = at::log(scale) + 0.5 * at::log(df) + 0.5 * std::log(std::numbers::pi) +
-                            at::lgamma(0.5 * df) - at::lgamma(half);
+  const Tensor normalizer =
+      at::log(scale) + 0.5 * at::log(df) + 0.5 * std::log(std::numbers::pi) + at::lgamma(0.5 * df) - at::lgamma(half);
   return -half * at::log1p(at::pow(y, 2) / df) - normalizer;
 }
 Tensor StudentTImpl::entropy() const {

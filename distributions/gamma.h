@@ -61,8 +61,8 @@ struct GammaImpl : ExponentialFamilyImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// rate^c x^(c - 1) exp(-rate x) / gamma(c) for x >= 0 and the concentration c; both parameters are positive. Gradients of
-/// samples are implicit: of the distribution function at the sample.
+/// rate^c x^(c - 1) exp(-rate x) / gamma(c) for x >= 0 and the concentration c; both parameters are positive. Gradients
+/// of samples are implicit: of the distribution function at the sample.
 struct Gamma : Holder<GammaImpl> {
   Gamma() = default;
   Gamma(const TensorOrNumber& concentration, const TensorOrNumber& rate, ValidateArgs validate_args = {});
@@ -107,7 +107,8 @@ struct DirichletImpl final : ExponentialFamilyImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// Probabilities x of K categories, with density proportional to the product of x_i^(concentration_i - 1). `concentration`:
+/// Probabilities x of K categories, with density proportional to the product of x_i^(concentration_i - 1).
+/// `concentration`:
 /// [*, K], positive; the event is the last dimension.
 struct Dirichlet : Holder<DirichletImpl> {
   Dirichlet() = default;

@@ -88,9 +88,10 @@ struct Registry {
                                          detail::kl_rules_univariate(), detail::kl_rules_multivariate()}) {
       for (size_t i = 0; i < rules.count; ++i) {
         const detail::KlRule& rule = rules.first[i];
-        this->rules.push_back({rule.p, rule.q, [function = rule.function](const Distribution& p, const Distribution& q) {
-                                 return function(p.impl(), q.impl());
-                               }});
+        this->rules.push_back(
+            {rule.p, rule.q, [function = rule.function](const Distribution& p, const Distribution& q) {
+               return function(p.impl(), q.impl());
+             }});
       }
     }
   }

@@ -7,9 +7,9 @@
 
 namespace torch::distributions {
 
-/// KL(p || q) = E_p[log p(x) - log q(x)] in nats, of sizes batch_shape: a formula that is known for the pair of classes, that
-/// of its nearest special case. Infinite where p gives values that q cannot. Throws NotImplementedError for a pair without
-/// a formula, ValueError for events of different sizes.
+/// KL(p || q) = E_p[log p(x) - log q(x)] in nats, of sizes batch_shape: a formula that is known for the pair of
+/// classes, that of its nearest special case. Infinite where p gives values that q cannot. Throws NotImplementedError
+/// for a pair without a formula, ValueError for events of different sizes.
 ///
 ///     kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0));       // 0.5
 ///
@@ -18,7 +18,8 @@ Tensor kl_divergence(const Distribution& p, const Distribution& q);
 
 using KlFunction = std::function<Tensor(const Distribution& p, const Distribution& q)>;
 
-/// Adds a formula for two classes, and what is derived from them where nothing nearer is known. Replaces the pair's own.
+/// Adds a formula for two classes, and what is derived from them where nothing nearer is known. Replaces the pair's
+/// own.
 void register_kl(const Kind& p, const Kind& q, KlFunction function);
 
 ///     register_kl<Normal, Cauchy>([](const Normal& p, const Cauchy& q) { return ...; });

@@ -95,8 +95,8 @@ Tensor kl(const C& p, const C& q) {
 Tensor kl(const DirichletImpl& p, const DirichletImpl& q) {
   const Tensor &a = p.concentration, &b = q.concentration;
   const Tensor sum = at::sum(a, {-1}, /*keepdim=*/true);
-  const Tensor normalizers = at::lgamma(at::squeeze(sum, -1)) - at::lgamma(at::sum(b, {-1})) -
-                             at::sum(at::lgamma(a) - at::lgamma(b), {-1});
+  const Tensor normalizers =
+      at::lgamma(at::squeeze(sum, -1)) - at::lgamma(at::sum(b, {-1})) - at::sum(at::lgamma(a) - at::lgamma(b), {-1});
   return normalizers + at::sum((a - b) * (at::digamma(a) - at::digamma(sum)), {-1});
 }
 
@@ -148,8 +148,7 @@ Tensor kl(const HalfNormalImpl& p, const HalfNormalImpl& q) {
 
 Tensor kl(const P& p, const P& q) {
   const Tensor ratio = q.alpha / p.alpha;
-  return finite_where_not(at::lt(p.scale, q.scale),
-                          q.alpha * at::log(p.scale / q.scale) - at::log(ratio) + ratio - 1);
+  return finite_where_not(at::lt(p.scale, q.scale), q.alpha * at::log(p.scale / q.scale) - at::log(ratio) + ratio - 1);
 }
 
 Tensor kl(const PoissonImpl& p, const PoissonImpl& q) {
@@ -226,15 +225,15 @@ Tensor kl(const N& p, const U& q) {
 }
 Tensor kl(const N& p, const L& q) {
   const Tensor apart = p.loc - q.loc, scaled = apart / p.scale;
-  const Tensor distance = std::sqrt(2 / pi) * p.scale * at::exp(-0.5 * at::pow(scaled, 2)) +
-                          apart * at::erf(std::sqrt(0.5) * scaled);
+  const Tensor distance =
+      std::sqrt(2 / pi) * p.scale * at::exp(-0.5 * at::pow(scaled, 2)) + apart * at::erf(std::sqrt(0.5) * scaled);
   return -at::log(p.scale / q.scale) + distance / q.scale - 0.5 * (1 + std::log(0.5 * pi));
 }
 
 Tensor kl(const P& p, const E& q) {
   const Tensor product = p.scale * q.rate;
-  const Tensor divergence = at::log(p.alpha / product) - at::reciprocal(p.alpha) +
-                            p.alpha * product / (p.alpha - 1) - 1;
+  const Tensor divergence =
+      at::log(p.alpha / product) - at::reciprocal(p.alpha) + p.alpha * product / (p.alpha - 1) - 1;
   return finite_where_not(at::le(p.alpha, 1), divergence);
 }
 Tensor kl(const P& p, const G& q) {

@@ -27,7 +27,6 @@ using detail::joined;
 
 namespace detail {
 
-
 Tensor log_diagonal_sum(const Tensor& factor) {
   return at::sum(at::log(at::diagonal(factor, 0, -2, -1)), {-1});
 }
@@ -75,10 +74,11 @@ CovarianceMatrix::CovarianceMatrix(Tensor covariance, Tensor precision, Tensor s
       precision_(precision),
       scale_tril_(scale_tril),
       factor_(scale_tril),
-      given_(covariance.defined() ? covariance : precision.defined() ? precision : scale_tril),
+      given_(covariance.defined()  ? covariance
+             : precision.defined() ? precision
+                                   : scale_tril),
       is_precision_(precision.defined()) {}
-CovarianceMatrix::CovarianceMatrix(const CovarianceMatrix& same, Tensor covariance, Tensor precision,
-                                   Tensor scale_tril)
+CovarianceMatrix::CovarianceMatrix(const CovarianceMatrix& same, Tensor covariance, Tensor precision, Tensor scale_tril)
     : covariance_(std::move(covariance)),
       precision_(std::move(precision)),
       scale_tril_(std::move(scale_tril)),
@@ -151,8 +151,8 @@ MultivariateNormal::MultivariateNormal(const Tensor& loc, const Tensor& covarian
   TORCH_CHECK_VALUE(loc.dim() >= 1, "MultivariateNormal: loc must have one dimension or more, got none");
   const auto matrix = CovarianceMatrix::of("MultivariateNormal", covariance_matrix, precision_matrix, scale_tril);
   const std::vector<int64_t> batch = detail::broadcast_sizes(matrix.batch_shape(), without_last(loc));
-  const auto impl = detail::make<MultivariateNormalImpl>(
-      validate_args, at::expand(loc, joined(batch, {loc.size(-1)})), matrix.expand(batch));
+  const auto impl = detail::make<MultivariateNormalImpl>(validate_args, at::expand(loc, joined(batch, {loc.size(-1)})),
+                                                         matrix.expand(batch));
   impl->factor();  // where there is none, the error comes now
   hold(impl);
 }
@@ -211,9 +211,9 @@ LowRankMultivariateNormal::LowRankMultivariateNormal(const Tensor& loc, const Te
                     "], got ", cov_diag.sizes());
   const std::vector<int64_t> batch = detail::broadcast_sizes(
       detail::broadcast_sizes(without_last(loc), without_last(cov_factor, 2)), without_last(cov_diag));
-  hold(detail::make<LowRankMultivariateNormalImpl>(
-      validate_args, at::expand(loc, joined(batch, {n})), at::expand(cov_factor, joined(batch, {n, cov_factor.size(-1)})),
-      at::expand(cov_diag, joined(batch, {n})), cov_factor, cov_diag));
+  hold(detail::make<LowRankMultivariateNormalImpl>(validate_args, at::expand(loc, joined(batch, {n})),
+                                                   at::expand(cov_factor, joined(batch, {n, cov_factor.size(-1)})),
+                                                   at::expand(cov_diag, joined(batch, {n})), cov_factor, cov_diag));
 }
 
 namespace {
@@ -284,9 +284,9 @@ Tensor LowRankMultivariateNormalImpl::entropy() const {
 }
 std::shared_ptr<DistributionImpl> LowRankMultivariateNormalImpl::expanded(IntArrayRef batch_shape) const {
   const std::vector<int64_t> sizes = joined(batch_shape, event_shape());
-  return std::make_shared<LowRankMultivariateNormalImpl>(
-      at::expand(loc, sizes), at::expand(cov_factor, joined(sizes, {cov_factor.size(-1)})),
-      at::expand(cov_diag, sizes), small_factor_, small_diag_);
+  return std::make_shared<LowRankMultivariateNormalImpl>(at::expand(loc, sizes),
+                                                         at::expand(cov_factor, joined(sizes, {cov_factor.size(-1)})),
+                                                         at::expand(cov_diag, sizes), small_factor_, small_diag_);
 }
 
 // --- Wishart ---

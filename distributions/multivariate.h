@@ -8,8 +8,8 @@ namespace torch::distributions {
 
 namespace detail {
 
-/// A positive definite matrix as it was given: itself, its inverse, or its Cholesky factor. The others follow when they are
-/// asked for.
+/// A positive definite matrix as it was given: itself, its inverse, or its Cholesky factor. The others follow when they
+/// are asked for.
 class CovarianceMatrix {
  public:
   /// One of three. Throws ValueError where none or several are given, or it is no matrix.
@@ -73,9 +73,9 @@ struct MultivariateNormalImpl final : DistributionImpl {
   const detail::CovarianceMatrix matrix_;
 };
 
-/// Normal vectors with the mean loc [*, D], of one of `covariance_matrix`, `precision_matrix` (its inverse) and `scale_tril`, a
-/// lower triangular L with a positive diagonal and L L^T the covariance; each [*, D, D]. scale_tril is computed from the other
-/// two, and cheapest.
+/// Normal vectors with the mean loc [*, D], of one of `covariance_matrix`, `precision_matrix` (its inverse) and
+/// `scale_tril`, a lower triangular L with a positive diagonal and L L^T the covariance; each [*, D, D]. scale_tril is
+/// computed from the other two, and cheapest.
 ///
 ///     MultivariateNormal normal(torch::zeros({2}), torch::eye(2));
 ///     MultivariateNormal other(loc, {}, {}, factor);
@@ -120,7 +120,8 @@ struct LowRankMultivariateNormalImpl final : DistributionImpl {
   const detail::Lazy capacitance_tril_;
 };
 
-/// Normal vectors with the mean loc [*, D] and the covariance W W^T + diag(d) of W = cov_factor [*, D, R] and d = cov_diag
+/// Normal vectors with the mean loc [*, D] and the covariance W W^T + diag(d) of W = cov_factor [*, D, R] and d =
+/// cov_diag
 /// [*, D], positive: of the cost of R x R matrices (Woodbury's identity).
 struct LowRankMultivariateNormal : Holder<LowRankMultivariateNormalImpl> {
   LowRankMultivariateNormal() = default;
@@ -159,9 +160,9 @@ struct WishartImpl final : ExponentialFamilyImpl {
   const detail::CovarianceMatrix matrix_;
 };
 
-/// The sum of x x^T of df normal vectors x, D numbers each: positive definite matrices. df > D - 1 need not be an integer. Of
-/// one of `covariance_matrix`, `precision_matrix` and `scale_tril` as MultivariateNormal. Samples by Bartlett's decomposition, each
-/// drawn a second time, as PyTorch does.
+/// The sum of x x^T of df normal vectors x, D numbers each: positive definite matrices. df > D - 1 need not be an
+/// integer. Of one of `covariance_matrix`, `precision_matrix` and `scale_tril` as MultivariateNormal. Samples by
+/// Bartlett's decomposition, each drawn a second time, as PyTorch does.
 struct Wishart : Holder<WishartImpl> {
   Wishart() = default;
   explicit Wishart(const TensorOrNumber& df, const Tensor& covariance_matrix = {}, const Tensor& precision_matrix = {},
@@ -184,8 +185,9 @@ struct LKJCholeskyImpl final : DistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// Cholesky factors L of dim x dim correlation matrices with density proportional to |L L^T|^(concentration - 1), concentration
-/// > 0: uniform for 1. Samples by the onion method (Lewandowski, Kurowicka and Joe 2009). Throws ValueError for dim < 2.
+/// Cholesky factors L of dim x dim correlation matrices with density proportional to |L L^T|^(concentration - 1),
+/// concentration > 0: uniform for 1. Samples by the onion method (Lewandowski, Kurowicka and Joe 2009). Throws
+/// ValueError for dim < 2.
 struct LKJCholesky : Holder<LKJCholeskyImpl> {
   LKJCholesky() = default;
   explicit LKJCholesky(int64_t dim, const TensorOrNumber& concentration = 1.0, ValidateArgs validate_args = {});

@@ -23,8 +23,7 @@ class TensorOrNumber {
   TensorOrNumber(Tensor tensor) : tensor_(std::move(tensor)) {}
   TensorOrNumber(const at::Scalar& number) : number_(number), is_number_(true) {}
   template <class T>
-    requires std::is_arithmetic_v<T>
-  TensorOrNumber(T number) : number_(number), is_number_(true) {}
+  requires std::is_arithmetic_v<T> TensorOrNumber(T number) : number_(number), is_number_(true) {}
 
   bool is_number() const { return is_number_; }
   bool is_tensor() const { return tensor_.defined(); }
@@ -45,8 +44,8 @@ class TensorOrNumber {
   bool is_number_ = false;
 };
 
-/// The arguments broadcast to one shape. Numbers become tensors of the first tensor's dtype and device, without a tensor
-/// among the arguments of the default dtype. Throws c10::Error for shapes that do not broadcast.
+/// The arguments broadcast to one shape. Numbers become tensors of the first tensor's dtype and device, without a
+/// tensor among the arguments of the default dtype. Throws c10::Error for shapes that do not broadcast.
 std::vector<Tensor> broadcast_all(std::initializer_list<TensorOrNumber> arguments);
 
 }  // namespace torch::distributions

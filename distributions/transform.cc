@@ -180,8 +180,13 @@ Tensor logit_of_clipped(const Tensor& y) {
 }
 
 const Map kAbs{"AbsTransform", constraints::real, constraints::positive, at::abs, same};
-const Map kExp{"ExpTransform", constraints::real, constraints::positive, at::exp, at::log,
-               [](const Tensor& x, const Tensor&) { return x; }, 1};
+const Map kExp{"ExpTransform",
+               constraints::real,
+               constraints::positive,
+               at::exp,
+               at::log,
+               [](const Tensor& x, const Tensor&) { return x; },
+               1};
 const Map kSigmoid{"SigmoidTransform",
                    constraints::real,
                    constraints::unit_interval,
@@ -196,14 +201,10 @@ const Map kSoftplus{"SoftplusTransform",
                     [](const Tensor& y) { return at::log(-at::expm1(-y)) + y; },
                     [](const Tensor& x, const Tensor&) { return -at::softplus(-x); },
                     1};
-const Map kTanh{"TanhTransform",
-                constraints::real,
-                [] { return constraints::interval(-1.0, 1.0); },
-                at::tanh,
+const Map kTanh{"TanhTransform", constraints::real, [] { return constraints::interval(-1.0, 1.0); }, at::tanh,
                 at::atanh,
                 // log(1 - tanh(x)^2) without cancellation
-                [](const Tensor& x, const Tensor&) { return 2.0 * (std::log(2.0) - x - at::softplus(-2.0 * x)); },
-                1};
+                [](const Tensor& x, const Tensor&) { return 2.0 * (std::log(2.0) - x - at::softplus(-2.0 * x)); }, 1};
 const Map kSoftmax{"SoftmaxTransform", vectors, constraints::simplex,
                    [](const Tensor& x) { return at::softmax(x, -1); }, at::log};
 
@@ -270,7 +271,8 @@ Tensor lower_elements(const Tensor& matrix, int64_t diagonal) {
 // D of D (D - 1) / 2 numbers.
 int64_t correlated(int64_t n) {
   const int64_t d = static_cast<int64_t>(std::llround((1 + std::sqrt(1 + 8.0 * static_cast<double>(n))) / 2));
-  TORCH_CHECK_VALUE(d * (d - 1) / 2 == n, "CorrCholeskyTransform: a vector has D (D - 1) / 2 numbers for some D, got ", n);
+  TORCH_CHECK_VALUE(d * (d - 1) / 2 == n, "CorrCholeskyTransform: a vector has D (D - 1) / 2 numbers for some D, got ",
+                    n);
   return d;
 }
 
@@ -401,8 +403,7 @@ class AffineImpl final : public TransformImpl {
 
 class PowerImpl final : public TransformImpl {
  public:
-  PowerImpl(TensorOrNumber exponent, int64_t cache_size)
-      : TransformImpl(cache_size), exponent_(std::move(exponent)) {}
+  PowerImpl(TensorOrNumber exponent, int64_t cache_size) : TransformImpl(cache_size), exponent_(std::move(exponent)) {}
   Constraint domain() const override { return constraints::positive(); }
   Constraint codomain() const override { return constraints::positive(); }
   bool is_bijective() const override { return true; }
@@ -457,8 +458,8 @@ class ReshapeImpl final : public TransformImpl {
  public:
   ReshapeImpl(std::vector<int64_t> in_shape, std::vector<int64_t> out_shape, int64_t cache_size)
       : TransformImpl(cache_size), in_shape_(std::move(in_shape)), out_shape_(std::move(out_shape)) {
-    TORCH_CHECK_VALUE(detail::product(in_shape_) == detail::product(out_shape_),
-                      "ReshapeTransform: in_shape ", IntArrayRef(in_shape_), " and out_shape ", IntArrayRef(out_shape_),
+    TORCH_CHECK_VALUE(detail::product(in_shape_) == detail::product(out_shape_), "ReshapeTransform: in_shape ",
+                      IntArrayRef(in_shape_), " and out_shape ", IntArrayRef(out_shape_),
                       " have different numbers of elements");
   }
   Constraint domain() const override { return of(in_shape_); }
@@ -659,8 +660,7 @@ class CatImpl final : public TransformImpl {
     const int64_t dims = domain().event_dim();
     std::vector<Tensor> all;
     for (size_t i = 0; i < parts_.size(); ++i)
-      all.push_back(
-          sum_rightmost(parts_[i].log_abs_det_jacobian(xs[i], ys[i]), dims - parts_[i].domain().event_dim()));
+      all.push_back(sum_rightmost(parts_[i].log_abs_det_jacobian(xs[i], ys[i]), dims - parts_[i].domain().event_dim()));
     // Where the parts stand in what is left of the sizes; they add up where they belong to one event.
     const int64_t dim = (dim_ >= 0 ? dim_ - x.dim() : dim_) + dims;
     if (dim < 0) return at::cat(all, dim);
@@ -734,10 +734,10 @@ class StackImpl final : public TransformImpl {
 
  private:
   std::vector<Tensor> slices(const Tensor& value) const {
-    TORCH_CHECK_VALUE(-value.dim() <= dim_ && dim_ < value.dim() &&
-                          value.size(dim_) == static_cast<int64_t>(parts_.size()),
-                      "StackTransform: dimension ", dim_, " of a value must have ", parts_.size(),
-                      " elements, got sizes ", value.sizes());
+    TORCH_CHECK_VALUE(
+        -value.dim() <= dim_ && dim_ < value.dim() && value.size(dim_) == static_cast<int64_t>(parts_.size()),
+        "StackTransform: dimension ", dim_, " of a value must have ", parts_.size(), " elements, got sizes ",
+        value.sizes());
     return at::unbind(value, dim_);
   }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "c10/util/exception.h"
 #include "distributions/constraint.h"
 
 namespace torch::distributions {
@@ -22,7 +23,8 @@ class TransformImpl : public std::enable_shared_from_this<TransformImpl> {
   virtual Constraint domain() const = 0;
   virtual Constraint codomain() const = 0;
   virtual bool is_bijective() const { return false; }
-  /// 1 or -1 for a monotone map of numbers, by a tensor where elements differ. Throws NotImplementedError for other maps.
+  /// 1 or -1 for a monotone map of numbers, by a tensor where elements differ. Throws NotImplementedError for other
+  /// maps.
   virtual TensorOrNumber sign() const;
   virtual Tensor forward(const Tensor& x) const = 0;
   virtual Tensor inverse(const Tensor& y) const;
@@ -57,31 +59,34 @@ class TransformImpl : public std::enable_shared_from_this<TransformImpl> {
 ///     exp.inv()(y);                                            // y.log()
 ///     exp.log_abs_det_jacobian(x, y);                          // log |dy/dx|: x
 ///
-/// domain() and codomain() say where x and y lie; their event_dim() is how many of the last dimensions belong together: those
-/// log_abs_det_jacobian has summed over. With cache_size 1 the last pair is kept, so that the inverse of the y just computed is
-/// x itself. A transform without inverse, sign or determinant throws NotImplementedError.
+/// domain() and codomain() say where x and y lie; their event_dim() is how many of the last dimensions belong together:
+/// those log_abs_det_jacobian has summed over. With cache_size 1 the last pair is kept, so that the inverse of the y
+/// just computed is x itself. A transform without inverse, sign or determinant throws NotImplementedError.
 class Transform {
  public:
   Transform() = default;
   Transform(std::shared_ptr<const TransformImpl> impl) : impl_(std::move(impl)) {}
 
-  Tensor operator()(const Tensor& x) const { return impl_->call(x); }
-  Transform inv() const { return impl_->inv(); }
-  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const { return impl_->log_abs_det_jacobian(x, y); }
-  Constraint domain() const { return impl_->domain(); }
-  Constraint codomain() const { return impl_->codomain(); }
-  bool bijective() const { return impl_->is_bijective(); }
-  TensorOrNumber sign() const { return impl_->sign(); }
+  Tensor operator()(const Tensor& x) const { return impl().call(x); }
+  Transform inv() const { return impl().inv(); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const { return impl().log_abs_det_jacobian(x, y); }
+  Constraint domain() const { return impl().domain(); }
+  Constraint codomain() const { return impl().codomain(); }
+  bool bijective() const { return impl().is_bijective(); }
+  TensorOrNumber sign() const { return impl().sign(); }
   /// The sizes of y for those of x, and back. Throws ValueError for sizes that do not fit.
-  std::vector<int64_t> forward_shape(IntArrayRef shape) const { return impl_->forward_shape(shape); }
-  std::vector<int64_t> inverse_shape(IntArrayRef shape) const { return impl_->inverse_shape(shape); }
+  std::vector<int64_t> forward_shape(IntArrayRef shape) const { return impl().forward_shape(shape); }
+  std::vector<int64_t> inverse_shape(IntArrayRef shape) const { return impl().inverse_shape(shape); }
   /// The same map that keeps the last pair (1) or none (0).
-  Transform with_cache(int64_t cache_size = 1) const { return impl_->with_cache(cache_size); }
-  std::string repr() const { return impl_->repr(); }
+  Transform with_cache(int64_t cache_size = 1) const { return impl().with_cache(cache_size); }
+  std::string repr() const { return impl().repr(); }
 
-  const TransformImpl& impl() const { return *impl_; }
+  const TransformImpl& impl() const {
+    TORCH_CHECK(impl_ != nullptr, "an empty transform is used");
+    return *impl_;
+  }
   explicit operator bool() const { return impl_ != nullptr; }
-  friend bool operator==(const Transform& a, const Transform& b) { return a.impl_->equals(*b.impl_); }
+  friend bool operator==(const Transform& a, const Transform& b) { return a.impl().equals(b.impl()); }
 
  private:
   std::shared_ptr<const TransformImpl> impl_;
@@ -93,7 +98,8 @@ struct AbsTransform : Transform {
 };
 /// y = loc + scale * x. `event_dim`: 0, 1 for vectors, 2 for matrices.
 struct AffineTransform : Transform {
-  AffineTransform(const TensorOrNumber& loc, const TensorOrNumber& scale, int64_t event_dim = 0, int64_t cache_size = 0);
+  AffineTransform(const TensorOrNumber& loc, const TensorOrNumber& scale, int64_t event_dim = 0,
+                  int64_t cache_size = 0);
 };
 /// Parts of dimension `dim`, lengths[i] elements each (empty: one each), mapped by transforms of their own.
 struct CatTransform : Transform {
@@ -103,8 +109,8 @@ struct CatTransform : Transform {
 struct ComposeTransform : Transform {
   explicit ComposeTransform(std::vector<Transform> parts, int64_t cache_size = 0);
 };
-/// Vectors of D (D - 1) / 2 numbers to Cholesky factors of D x D correlation matrices: tanh, then partial correlations row by
-/// row (Lewandowski, Kurowicka and Joe 2009).
+/// Vectors of D (D - 1) / 2 numbers to Cholesky factors of D x D correlation matrices: tanh, then partial correlations
+/// row by row (Lewandowski, Kurowicka and Joe 2009).
 struct CorrCholeskyTransform : Transform {
   explicit CorrCholeskyTransform(int64_t cache_size = 0);
 };

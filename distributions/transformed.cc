@@ -270,9 +270,8 @@ std::shared_ptr<DistributionImpl> ParetoImpl::expanded(IntArrayRef batch_shape) 
 // --- Weibull ---
 
 WeibullImpl::WeibullImpl(const Tensor& scale, const Tensor& concentration)
-    : TransformedDistributionImpl(
-          Exponential(at::ones_like(scale), /*validate_args=*/false),
-          {PowerTransform(at::reciprocal(concentration)), AffineTransform(0, scale)}),
+    : TransformedDistributionImpl(Exponential(at::ones_like(scale), /*validate_args=*/false),
+                                  {PowerTransform(at::reciprocal(concentration)), AffineTransform(0, scale)}),
       scale(scale),
       concentration(concentration) {}
 
@@ -317,10 +316,9 @@ Tensor kumaraswamy_moment(const Tensor& a, const Tensor& b, double n) {
 }  // namespace
 
 KumaraswamyImpl::KumaraswamyImpl(const Tensor& concentration1, const Tensor& concentration0)
-    : TransformedDistributionImpl(
-          unit_uniform(concentration0),
-          {PowerTransform(at::reciprocal(concentration0)), AffineTransform(1.0, -1.0),
-           PowerTransform(at::reciprocal(concentration1))}),
+    : TransformedDistributionImpl(unit_uniform(concentration0),
+                                  {PowerTransform(at::reciprocal(concentration0)), AffineTransform(1.0, -1.0),
+                                   PowerTransform(at::reciprocal(concentration1))}),
       concentration1(concentration1),
       concentration0(concentration0) {}
 
@@ -390,8 +388,7 @@ std::shared_ptr<DistributionImpl> InverseGammaImpl::expanded(IntArrayRef batch_s
 
 // --- relaxations ---
 
-LogitRelaxedBernoulliImpl::LogitRelaxedBernoulliImpl(const Tensor& temperature,
-                                                     const detail::ProbsOrLogits& parameter)
+LogitRelaxedBernoulliImpl::LogitRelaxedBernoulliImpl(const Tensor& temperature, const detail::ProbsOrLogits& parameter)
     : DistributionImpl(parameter.sizes(), {}), temperature(temperature), parameter_(parameter) {}
 
 namespace {
@@ -400,8 +397,8 @@ std::shared_ptr<LogitRelaxedBernoulliImpl> relaxed_bernoulli(const char* name, c
                                                              const TensorOrNumber& probs, const TensorOrNumber& logits,
                                                              ValidateArgs validate_args) {
   const auto parameter = detail::ProbsOrLogits::of(name, probs, logits);
-  return detail::make<LogitRelaxedBernoulliImpl>(
-      validate_args, temperature.as_tensor(parameter.parameter().options()), parameter);
+  return detail::make<LogitRelaxedBernoulliImpl>(validate_args, temperature.as_tensor(parameter.parameter().options()),
+                                                 parameter);
 }
 
 std::vector<ParameterInfo> unshown(std::vector<ParameterInfo> parameters) {
@@ -469,8 +466,7 @@ std::shared_ptr<ExpRelaxedCategoricalImpl> relaxed_categorical(const TensorOrNum
                                                                const Tensor& logits, ValidateArgs validate_args) {
   const Categorical categorical(probs, logits, validate_args);
   const Tensor& given = probs.defined() ? probs : logits;
-  return detail::make<ExpRelaxedCategoricalImpl>(
-      validate_args, temperature.as_tensor(given.options()), categorical);
+  return detail::make<ExpRelaxedCategoricalImpl>(validate_args, temperature.as_tensor(given.options()), categorical);
 }
 
 }  // namespace

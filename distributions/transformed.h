@@ -140,7 +140,8 @@ struct ParetoImpl final : TransformedDistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// P(X > x) = (scale / x)^alpha for x >= scale; both positive. The mean is infinite for alpha <= 1, the variance for alpha <= 2.
+/// P(X > x) = (scale / x)^alpha for x >= scale; both positive. The mean is infinite for alpha <= 1, the variance for
+/// alpha <= 2.
 struct Pareto : Holder<ParetoImpl> {
   Pareto() = default;
   Pareto(const TensorOrNumber& scale, const TensorOrNumber& alpha, ValidateArgs validate_args = {});
@@ -186,7 +187,8 @@ struct KumaraswamyImpl final : TransformedDistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// P(X <= x) = 1 - (1 - x^concentration1)^concentration0 in [0, 1]; both positive. mode() is not a number, as in PyTorch.
+/// P(X <= x) = 1 - (1 - x^concentration1)^concentration0 in [0, 1]; both positive. mode() is not a number, as in
+/// PyTorch.
 struct Kumaraswamy : Holder<KumaraswamyImpl> {
   Kumaraswamy() = default;
   Kumaraswamy(const TensorOrNumber& concentration1, const TensorOrNumber& concentration0,
@@ -258,12 +260,12 @@ struct RelaxedBernoulliImpl final : TransformedDistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// A number in (0, 1) in place of a Bernoulli's 0 or 1, with gradients; the lower the temperature the nearer to it (Maddison et
-/// al. 2017, Jang et al. 2017). Of one of `probs` and `logits`.
+/// A number in (0, 1) in place of a Bernoulli's 0 or 1, with gradients; the lower the temperature the nearer to it
+/// (Maddison et al. 2017, Jang et al. 2017). Of one of `probs` and `logits`.
 struct RelaxedBernoulli : Holder<RelaxedBernoulliImpl> {
   RelaxedBernoulli() = default;
-  RelaxedBernoulli(const TensorOrNumber& temperature, const TensorOrNumber& probs,
-                   const TensorOrNumber& logits = {}, ValidateArgs validate_args = {});
+  RelaxedBernoulli(const TensorOrNumber& temperature, const TensorOrNumber& probs, const TensorOrNumber& logits = {},
+                   ValidateArgs validate_args = {});
 };
 
 struct ExpRelaxedCategoricalImpl final : DistributionImpl {
@@ -307,7 +309,8 @@ struct RelaxedOneHotCategoricalImpl final : TransformedDistributionImpl {
   std::shared_ptr<DistributionImpl> expanded(IntArrayRef batch_shape) const override;
 };
 
-/// Probabilities in place of a OneHotCategorical's vector, with gradients, as RelaxedBernoulli. Of one of `probs` and `logits`.
+/// Probabilities in place of a OneHotCategorical's vector, with gradients, as RelaxedBernoulli. Of one of `probs` and
+/// `logits`.
 struct RelaxedOneHotCategorical : Holder<RelaxedOneHotCategoricalImpl> {
   RelaxedOneHotCategorical() = default;
   RelaxedOneHotCategorical(const TensorOrNumber& temperature, const Tensor& probs, const Tensor& logits = {},

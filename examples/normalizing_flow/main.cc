@@ -1,5 +1,6 @@
-// A normalising flow (Dinh and others, https://arxiv.org/abs/1605.08803): a normal distribution, bent by invertible layers
-// until it is that of the data. Layers are transforms of the program's own, densities come from TransformedDistribution.
+// A normalising flow (Dinh and others, https://arxiv.org/abs/1605.08803): a normal distribution, bent by invertible
+// layers until it is that of the data. Layers are transforms of the program's own, densities come from
+// TransformedDistribution.
 //
 //   ./bazelw run //examples/normalizing_flow
 #include <absl/flags/flag.h>

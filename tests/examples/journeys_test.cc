@@ -78,6 +78,20 @@ TEST(Ppo, KeepsThePoleUpLonger) {
   EXPECT_GT(number_after(out, "solved: up for "), 100);
 }
 
+TEST(Hmc, FindsTheLine) {
+  const std::string out =
+      run_example("hmc", {"--warmup=100", "--draws=100", "--leapfrogs=8"}, {"fit.svg", "posterior.svg"});
+  EXPECT_NEAR(number_after(out, "\nslope "), -0.7, 0.2);
+  EXPECT_LT(number_after(out, "largest r-hat "), 1.3);
+}
+
+TEST(NormalizingFlow, IsNearerThanANormalDistribution) {
+  const std::string out =
+      run_example("normalizing_flow", {"--steps=400", "--hidden=32", "--layers=4", "--batch=128"},
+                  {"density.svg", "samples.svg", "nats.svg"});
+  EXPECT_LT(number_after(out, "the flow: "), number_after(out, "a normal distribution: ") - 0.5);
+}
+
 TEST(Seq2Seq, WritesDates) {
   const std::string out =
       run_example("seq2seq", {"--steps=60", "--hidden=48", "--batch=32", "--test=50"}, {"attention.svg", "loss.svg"});

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the symbols of programs that call one operator: add, and mm in a region of autocast.
-#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST WITH_SPARSE WITH_NESTED BY_NAME
+#   linking_test.sh PLAIN WITH_DERIVATIVES WITH_AUTOCAST WITH_SPARSE WITH_NESTED BY_NAME DISTRIBUTION
 set -euo pipefail
 failed=0
 
@@ -19,6 +19,7 @@ expect_absent() {
 "$4"
 "$5"
 "$6"
+"$7"
 
 operators="$(nm -C "$1" | sed -n 's/.* [DdBb] at::operators:://p' | sort | tr '\n' ' ')"
 if [ "$operators" != "add_Tensor " ]; then
@@ -64,4 +65,16 @@ if [ "$(nm -C "$6" | grep -c ' at::operators::addcmul$')" -ne 1 ]; then
   failed=1
 fi
 expect_absent "$6" ' [BDRTbdrt] at::(decompositions|decomposition_constants)::'
+# A normal distribution: no other one, no transforms, no divergences, no linear algebra, nothing that runs backward.
+if [ "$(nm -C "$7" | grep -c 'torch::distributions::NormalImpl::log_prob')" -ne 1 ]; then
+  echo "FAIL: $7 has no normal distribution"
+  failed=1
+fi
+expect_absent "$7" 'torch::distributions::(Laplace|Gamma|LogNormal|MultivariateNormal|Categorical|Transform)[A-Za-z]*Impl::'
+expect_absent "$7" 'torch::distributions::(kl_divergence|register_kl|ConstraintRegistry)|at::operators::linalg_'
+expect_absent "$7" 'torch::autograd::Engine::(execute|evaluate)'
+if readelf -d "$7" | grep -q 'NEEDED.*\(blas\|lapack\)'; then
+  echo "FAIL: $7 makes a normal distribution and needs LAPACK"
+  failed=1
+fi
 exit $failed

@@ -67,8 +67,8 @@ Distribution DistributionValues::distribution(const Json& spec) {
 
 Distribution DistributionValues::distribution(const std::string& name, const Json& config) {
   const Distribution made_of = made(name, config);
-  check_all_read(config, "config of " + name, {"base_distribution", "mixture_distribution", "component_distribution",
-                                               "transforms"});
+  check_all_read(config, "config of " + name,
+                 {"base_distribution", "mixture_distribution", "component_distribution", "transforms"});
   return made_of;
 }
 
@@ -124,7 +124,8 @@ Distribution DistributionValues::made(const std::string& name, const Json& c) {
   if (name == "Binomial" || name == "NegativeBinomial") {
     // A plain number stays one.
     const Json& plain = read(c, "total_count");
-    const TensorOrNumber count = plain.is_number() ? TensorOrNumber(conformance::number(plain)) : value(c, "total_count");
+    const TensorOrNumber count =
+        plain.is_number() ? TensorOrNumber(conformance::number(plain)) : value(c, "total_count");
     return outcomes([&](const auto& a, const auto& b) -> Distribution {
       if (name == "Binomial") return d::Binomial(count, a, b);
       return d::NegativeBinomial(count, a, b);

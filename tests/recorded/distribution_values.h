@@ -16,8 +16,8 @@ class DistributionValues {
   explicit DistributionValues(const Recordings& recordings, bool as_tensors = false)
       : recordings_(recordings), as_tensors_(as_tensors) {}
 
-  // {"distribution": NAME, "config": ...}, {"transform": NAME, "config": ...}. Throws std::runtime_error for a name or a
-  // setting that is not known, and what the constructor throws.
+  // {"distribution": NAME, "config": ...}, {"transform": NAME, "config": ...}. Throws std::runtime_error for a name or
+  // a setting that is not known, and what the constructor throws.
   torch::distributions::Distribution distribution(const Json& spec);
   torch::distributions::Distribution distribution(const std::string& name, const Json& config);
   torch::distributions::Transform transform(const Json& spec);

@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-FOLDERS = ("aten", "autograd", "c10", "data", "distributed", "edge", "examples", "func", "nn", "optim", "tests", "torch", "utils")
+FOLDERS = ("aten", "autograd", "c10", "data", "distributed", "distributions", "edge", "examples", "func", "nn", "optim", "tests", "torch", "utils")
 COLUMNS = 120
 # As many lines as there are may be longer. Lower it when they are fewer.
 LONG_LINES = 2369
