@@ -139,7 +139,10 @@ TEST(FlexAttention, GivesWhatStoredScoresGive) {
 
 TEST(FlexAttention, DerivativesAreThoseOfDifferences) {
   at::manual_seed(2);
-  for (const Problem& p : problems()) {
+  const std::vector<Problem> list = problems();
+  // documents and causal, relative, empty rows, and a mask a head of grouped heads
+  for (const size_t i : {4, 8, 11, 16}) {
+    const Problem& p = list[i];
     SCOPED_TRACE(p.name);
     const std::optional<BlockMask> mask = mask_of(p);
     const auto f = [&](const variable_list& x) -> variable_list {
@@ -248,9 +251,9 @@ TEST(FlexAttention, OneBatchOfKeysStandsForAll) {
   for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(at::allclose(got[i], wanted[i], 1e-11, 1e-12));
 }
 
-// Scores of 2048 x 2048 in 4 heads are 64 MiB.
+// Scores of 2048 x 2048 in 2 heads are 32 MiB.
 TEST(FlexAttention, MemoryIsThatOfBlocks) {
-  const Tensor q = at::randn({1, 4, 2048, 16}).requires_grad_(), bias = at::zeros({2048}).requires_grad_();
+  const Tensor q = at::randn({1, 2, 2048, 16}).requires_grad_(), bias = at::zeros({2048}).requires_grad_();
   const BlockMask mask = create_block_mask(kCausal, 1, 1, 2048, 2048);
   const ScoreMod f = [&](auto& s, auto&, auto&, auto& qi, auto& ki) {
     return s + bias.index({(qi - ki).clamp_min(0)});
@@ -270,9 +273,9 @@ TEST(FlexAttention, MemoryIsThatOfBlocks) {
   RecordProperty("backward_bytes", std::to_string(backward));
   std::cout << "peaks: forward " << forward / 1024 << " KiB, backward " << backward / 1024 << " KiB, mask "
             << masks / 1024 << " KiB\n";
-  EXPECT_LT(forward, 10 * mib);
-  EXPECT_LT(backward, 20 * mib);
-  EXPECT_LT(masks, 40 * mib);
+  EXPECT_LT(forward, 5 * mib);
+  EXPECT_LT(backward, 10 * mib);
+  EXPECT_LT(masks, 5 * mib);
 }
 
 TEST(FlexAttention, SkipsBlocks) {
