@@ -14,6 +14,7 @@
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
 #include "autograd/gradcheck/gradcheck.h"
+#include "autograd/nested.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/testing/message_of.h"
 
@@ -293,6 +294,49 @@ TEST(FlexAttention, SkipsBlocks) {
   EXPECT_TRUE(at::allclose(
       flex_attention(at::ones({1, 1, 256, 4}), at::ones({1, 1, 256, 4}), at::ones({1, 1, 256, 4}), {}, wrong),
       at::ones({1, 1, 256, 4})));
+}
+
+TEST(FlexAttention, JaggedTensorsAreTheirParts) {
+  at::manual_seed(7);
+  const auto jagged = [](std::vector<int64_t> lengths, int64_t heads, int64_t width) {
+    std::vector<Tensor> parts;
+    for (const int64_t n : lengths) parts.push_back(random({n, heads, width}));
+    return nested::nested_tensor(parts, at::kJagged).transpose(1, 2).requires_grad_();
+  };
+  const Tensor q = jagged({3, 5, 1}, 4, 2), k = jagged({4, 2, 6}, 2, 2);
+  const ScoreMod score = [](auto& s, auto& b, auto& h, auto& qi, auto& ki) { return s + 0.3 * b * (ki - qi) + h; };
+  for (const bool masked : {false, true}) {
+    const Problem p{"", score, masked ? kCausal : MaskMod()};
+    const Tensor v = at::mul(k, 2);
+    std::optional<BlockMask> mask;
+    if (masked) mask = create_nested_block_mask(kCausal, 1, 1, q, k, 2);
+    const auto [y, aux] = flex_attention(q, k, v, score, mask, std::nullopt, true, AuxRequest{.lse = true});
+    EXPECT_EQ(y.layout(), at::kJagged);
+    const variable_list grads = autograd::grad({y.values().sum()}, {q, k});
+    const std::vector<Tensor> ys = y.unbind(), lses = aux.lse.unbind(), qs = q.unbind(), ks = k.unbind();
+    const std::vector<Tensor> grad_qs = grads[0].unbind(), grad_ks = grads[1].unbind();
+    for (size_t i = 0; i < ys.size(); ++i) {
+      Problem part = p;  // whose batch index is i
+      part.score_mod = [&, i](auto& s, auto& b, auto& h, auto& qi, auto& ki) {
+        return score(s, b + static_cast<int64_t>(i), h, qi, ki);
+      };
+      const Tensor a = qs[i].detach().unsqueeze(0).requires_grad_(), b = ks[i].detach().unsqueeze(0).requires_grad_();
+      const auto [expected, lse] = stored(part, a, b, b * 2);
+      const variable_list wanted = autograd::grad({expected.sum()}, {a, b});
+      EXPECT_TRUE(at::allclose(ys[i].unsqueeze(0), expected, 1e-11)) << i;
+      EXPECT_TRUE(at::allclose(lses[i].unsqueeze(0), lse, 1e-11)) << i;
+      EXPECT_TRUE(at::allclose(grad_qs[i].unsqueeze(0), wanted[0], 1e-10, 1e-11)) << i;
+      EXPECT_TRUE(at::allclose(grad_ks[i].unsqueeze(0), wanted[1], 1e-10, 1e-11)) << i;
+    }
+  }
+  const BlockMask mask = create_nested_block_mask(kCausal, 1, 1, q, k, 2);
+  EXPECT_EQ(mask.shape(), (std::vector<int64_t>{1, 1, 9, 12}));
+  EXPECT_THAT(message_of([&] {
+                create_nested_block_mask(kCausal, 1, 1, q, jagged({2, 3}, 1, 1));
+              }),
+              HasSubstr("2 and 3"));
+  EXPECT_THAT(message_of([&] { create_nested_block_mask(kCausal, 1, 1, at::ones({2})); }), HasSubstr("jagged layout"));
+  EXPECT_THAT(message_of([&] { flex_attention(q, at::ones({3, 2, 4, 2}), k); }), HasSubstr("must all be jagged"));
 }
 
 TEST(FlexAttention, Errors) {
