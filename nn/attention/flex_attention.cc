@@ -33,6 +33,8 @@ using autograd::variable_list;
 
 // The scores of a step: at most so many queries and keys, and as many heads as keep it below so many elements.
 constexpr int64_t kQueries = 128, kKeys = 512, kElements = int64_t{1} << 18;
+const c10::DispatchKeySet kAutocast{c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA,
+                                    c10::DispatchKey::AutocastPrivateUse1};
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 // Keys of a step; where `masked`, mask_mod says which of them are seen.
@@ -367,6 +369,7 @@ Tensor FlexAttentionBackward::through_score_mod(const OwnNodes& own, const Tenso
 }
 
 variable_list FlexAttentionBackward::differentiate(const variable_list& grads) {
+  const c10::ExcludeDispatchKeyGuard no_autocast(kAutocast);
   const variable_list saved = context().get_saved_variables();
   const Tensor &query = saved[0], &key = saved[1], &value = saved[2], &out = saved[3], &lse = saved[4];
   const at::ScalarType work = call_.work;
@@ -588,12 +591,11 @@ std::tuple<Tensor, AuxOutput> flex_attention(const Tensor& query_in, const Tenso
   check_mask(query_in, key_in, block_mask);
   Tensor query = query_in, key = key_in, value = value_in;
   const c10::DeviceType device = query.device().type();
-  std::optional<c10::ExcludeDispatchKeyGuard> no_autocast;
   if (at::autocast::is_autocast_available(device) && at::autocast::is_autocast_enabled(device)) {
     const at::ScalarType dtype = at::autocast::get_autocast_dtype(device);
     for (Tensor* t : {&query, &key, &value}) *t = at::autocast::cached_cast(dtype, *t, device);
-    no_autocast.emplace(at::autocast::get_autocast_dispatch_key_from_device_type(device));
   }
+  const c10::ExcludeDispatchKeyGuard no_autocast(kAutocast);
   const double width = static_cast<double>(query.size(3));
   Call call(query, key, score_mod, block_mask, scale.value_or(width > 0 ? 1 / std::sqrt(width) : 1.0));
   CapturedEdges captured;

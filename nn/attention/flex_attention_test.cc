@@ -11,8 +11,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include "aten/aten.h"
+#include "aten/autocast/autocast.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
+#include "autograd/forward_ad.h"
 #include "autograd/gradcheck/gradcheck.h"
 #include "autograd/nested.h"
 #include "c10/memory/cpu_allocator.h"
@@ -337,6 +339,38 @@ TEST(FlexAttention, JaggedTensorsAreTheirParts) {
               HasSubstr("2 and 3"));
   EXPECT_THAT(message_of([&] { create_nested_block_mask(kCausal, 1, 1, at::ones({2})); }), HasSubstr("jagged layout"));
   EXPECT_THAT(message_of([&] { flex_attention(q, at::ones({3, 2, 4, 2}), k); }), HasSubstr("must all be jagged"));
+}
+
+TEST(FlexAttention, ModesOfTheThread) {
+  at::manual_seed(8);
+  const Tensor q = at::randn({1, 2, 4, 8}).requires_grad_(), k = at::randn({1, 2, 5, 8});
+  Tensor y;
+  {
+    // Query, key and value are cast; what is computed of them is not, in backward neither.
+    const torch::autocast region(at::kCPU, at::kBFloat16);
+    const ScoreMod score = [](auto& s, auto&, auto&, auto&, auto&) {
+      EXPECT_EQ(at::matmul(s, at::transpose(s, -2, -1)).scalar_type(), at::kFloat);
+      return s;
+    };
+    y = flex_attention(q, k, k, score);
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    y.sum().backward();
+  }
+  const Tensor b = q.detach().to(at::kBFloat16).to(at::kFloat).requires_grad_(), c = k.to(at::kBFloat16).to(at::kFloat);
+  const Tensor expected = stored({"", {}, {}}, b, c, c).first;
+  EXPECT_TRUE(at::allclose(y.to(at::kFloat), expected, 1e-2, 1e-2));
+  EXPECT_TRUE(at::allclose(q.grad(), autograd::grad({expected.sum()}, {b})[0], 2e-2, 2e-2));
+  {
+    const at::NoGradGuard no_grad;
+    EXPECT_FALSE(flex_attention(q, k, k).requires_grad());
+  }
+  {
+    const at::InferenceMode inference;
+    EXPECT_TRUE(flex_attention(q, k, k).is_inference());
+  }
+  const autograd::forward_ad::dual_level level;
+  const Tensor dual = autograd::forward_ad::make_dual(q.detach(), at::ones_like(q));
+  EXPECT_THAT(message_of([&] { flex_attention(dual, k, k); }), HasSubstr("jvp is not implemented"));
 }
 
 TEST(FlexAttention, Errors) {
