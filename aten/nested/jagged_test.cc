@@ -612,6 +612,7 @@ TEST(JaggedOperators, MultiplyAndNormalize) {
   EXPECT_EQ(mean.sizes(), at::IntArrayRef({5, 1}));
   const Tensor table = at::randn({7, 2}, at::kDouble).requires_grad_();
   const Tensor words = nested_tensor_from_jagged(torch::tensor({1, 2, 6}), torch::tensor({0, 2, 3}));
+  expect_parts(at::one_hot(words), {at::one_hot(words[0], 7), at::one_hot(words[1])});
   const Tensor vectors = at::embedding(table, words);
   expect_parts(vectors, {at::embedding(table, words[0]), at::embedding(table, words[1])});
   vectors.sum().backward();

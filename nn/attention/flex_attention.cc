@@ -14,6 +14,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
 #include "aten/ops/matmul/ops.h"
+#include "aten/ops/nested/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -32,6 +33,8 @@ using autograd::variable_list;
 
 // The scores of a step: at most so many queries and keys, and as many heads as keep it below so many elements.
 constexpr int64_t kQueries = 128, kKeys = 512, kElements = int64_t{1} << 18;
+const c10::DispatchKeySet kAutocast{c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA,
+                                    c10::DispatchKey::AutocastPrivateUse1};
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
 // Keys of a step; where `masked`, mask_mod says which of them are seen.
@@ -366,6 +369,7 @@ Tensor FlexAttentionBackward::through_score_mod(const OwnNodes& own, const Tenso
 }
 
 variable_list FlexAttentionBackward::differentiate(const variable_list& grads) {
+  const c10::ExcludeDispatchKeyGuard no_autocast(kAutocast);
   const variable_list saved = context().get_saved_variables();
   const Tensor &query = saved[0], &key = saved[1], &value = saved[2], &out = saved[3], &lse = saved[4];
   const at::ScalarType work = call_.work;
@@ -416,7 +420,8 @@ variable_list FlexAttentionBackward::differentiate(const variable_list& grads) {
 
 void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value) {
   TORCH_CHECK_NOT_IMPLEMENTED(!query.is_nested() && !key.is_nested() && !value.is_nested(),
-                              "flex_attention does not support nested tensors: give it dense ones");
+                              "flex_attention does not support nested tensors beside others: query, key and value must "
+                              "all be jagged");
   TORCH_CHECK_VALUE(
       query.device() == key.device() && query.device() == value.device(),
       "Expected query, key, and value to have the same device type, but got query.device: ", query.device(),
@@ -499,23 +504,98 @@ void check_mask(const Tensor& query, const Tensor& key, const std::optional<Bloc
               mask->kv_num_blocks.device(), ".");
 }
 
+// Where the parts of a jagged tensor lie in its values.
+struct Parts {
+  Parts(const char* name, const Tensor& nt) {
+    TORCH_CHECK_VALUE(nt.defined() && nt.is_nested() && nt.layout() == at::kJagged, name,
+                      ": expected a nested tensor of the jagged layout");
+    TORCH_CHECK_VALUE(!at::_nested_get_lengths(nt).defined(), name,
+                      ": expected a nested tensor without holes; contiguous() makes one");
+    offsets = at::_nested_get_offsets(nt);
+    const Tensor begins = at::_to_copy(offsets, at::TensorOptions().dtype(at::kLong));
+    const Tensor sizes = at::sub(at::slice(begins, 0, 1), at::slice(begins, 0, 0, -1));
+    part = at::repeat_interleave(sizes);
+    place = at::sub(at::arange(0, part.size(0), 1, begins.options()), at::index_select(begins, 0, part));
+  }
+  int64_t count() const { return offsets.size(0) - 1; }
+  int64_t length() const { return part.size(0); }
+
+  Tensor offsets;
+  Tensor part, place;  // of each row of the values: its part, and its number there
+};
+
+Tensor looked_up(const Tensor& table, const Tensor& places) {
+  return at::view(at::index_select(table, 0, at::reshape(places, {-1})), places.sizes());
+}
+
+void check_parts(const char* name, const Parts& q, const Parts& kv) {
+  TORCH_CHECK_VALUE(q.count() == kv.count(), name, ": expected as many parts of the keys as of the queries, but got ",
+                    kv.count(), " and ", q.count());
+}
+
+BlockMask nested_block_mask(const MaskMod& mask_mod, std::optional<int64_t> B, std::optional<int64_t> H, const Parts& q,
+                            const Parts& kv, BlockSize size) {
+  const MaskMod of_values = [=](const Tensor&, const Tensor& h, const Tensor& q_idx, const Tensor& kv_idx) {
+    const Tensor part = looked_up(q.part, q_idx);
+    const Tensor same = at::eq(part, looked_up(kv.part, kv_idx));
+    if (!mask_mod) return same;
+    return at::logical_and(
+        same, detail::call_mask_mod(mask_mod, part, h, looked_up(q.place, q_idx), looked_up(kv.place, kv_idx)));
+  };
+  return create_block_mask(of_values, B, H, q.length(), kv.length(), q.part.device(), size);
+}
+
+// [1, heads, rows, width] of a jagged tensor [B, heads, rows, width].
+Tensor values_of(const char* name, const Tensor& nt) {
+  TORCH_CHECK_VALUE(nt.dim() == 4 && at::_nested_get_ragged_idx(nt) == 2, "flex_attention: expected a jagged ", name,
+                    " of sizes [B, H, *, E]");
+  return at::unsqueeze(at::_nested_get_values(nt), 0);
+}
+
+std::tuple<Tensor, AuxOutput> nested_flex_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                    const ScoreMod& score_mod,
+                                                    const std::optional<BlockMask>& block_mask,
+                                                    std::optional<double> scale, bool enable_gqa,
+                                                    const AuxRequest& return_aux) {
+  const Parts q("flex_attention", query), kv("flex_attention", key), of_value("flex_attention", value);
+  check_parts("flex_attention", q, kv);
+  TORCH_CHECK_VALUE(kv.offsets.is_same(of_value.offsets) || at::equal(kv.offsets, of_value.offsets),
+                    "flex_attention: expected key and value with equal offsets");
+  ScoreMod of_values;
+  if (score_mod) {
+    of_values = [=](const Tensor& score, const Tensor&, const Tensor& h, const Tensor& q_idx, const Tensor& kv_idx) {
+      return score_mod(score, looked_up(q.part, q_idx), h, looked_up(q.place, q_idx), looked_up(kv.place, kv_idx));
+    };
+  }
+  auto [out, aux] =
+      flex_attention(values_of("query", query), values_of("key", key), values_of("value", value), of_values,
+                     block_mask.has_value() ? block_mask : nested_block_mask({}, 1, 1, q, kv, BlockSize(kQueries)),
+                     scale, enable_gqa, return_aux);
+  const auto jagged = [&](const Tensor& t) {
+    return t.defined() ? at::_nested_view_from_jagged(at::squeeze(t, 0), q.offsets, q.offsets, {}, 2) : t;
+  };
+  return {jagged(out), AuxOutput{jagged(aux.lse), jagged(aux.max_scores)}};
+}
+
 }  // namespace
 
 std::tuple<Tensor, AuxOutput> flex_attention(const Tensor& query_in, const Tensor& key_in, const Tensor& value_in,
                                              const ScoreMod& score_mod, const std::optional<BlockMask>& block_mask,
                                              std::optional<double> scale, bool enable_gqa,
                                              const AuxRequest& return_aux) {
+  if (query_in.is_nested() && key_in.is_nested() && value_in.is_nested()) {
+    return nested_flex_attention(query_in, key_in, value_in, score_mod, block_mask, scale, enable_gqa, return_aux);
+  }
   check_inputs(query_in, key_in, value_in);
   check_heads(query_in, key_in, enable_gqa);
   check_mask(query_in, key_in, block_mask);
   Tensor query = query_in, key = key_in, value = value_in;
   const c10::DeviceType device = query.device().type();
-  std::optional<c10::ExcludeDispatchKeyGuard> no_autocast;
   if (at::autocast::is_autocast_available(device) && at::autocast::is_autocast_enabled(device)) {
     const at::ScalarType dtype = at::autocast::get_autocast_dtype(device);
     for (Tensor* t : {&query, &key, &value}) *t = at::autocast::cached_cast(dtype, *t, device);
-    no_autocast.emplace(at::autocast::get_autocast_dispatch_key_from_device_type(device));
   }
+  const c10::ExcludeDispatchKeyGuard no_autocast(kAutocast);
   const double width = static_cast<double>(query.size(3));
   Call call(query, key, score_mod, block_mask, scale.value_or(width > 0 ? 1 / std::sqrt(width) : 1.0));
   CapturedEdges captured;
@@ -551,6 +631,14 @@ std::tuple<Tensor, Tensor> flex_attention(const Tensor& query, const Tensor& key
   auto [out, aux] =
       flex_attention(query, key, value, score_mod, block_mask, scale, enable_gqa, AuxRequest{.lse = return_lse});
   return {out, aux.lse};
+}
+
+BlockMask create_nested_block_mask(const MaskMod& mask_mod, std::optional<int64_t> B, std::optional<int64_t> H,
+                                   const Tensor& q_nt, const Tensor& kv_nt, BlockSize BLOCK_SIZE) {
+  TORCH_CHECK(mask_mod != nullptr, "create_nested_block_mask requires a mask_mod function");
+  const Parts q("create_nested_block_mask", q_nt), kv("create_nested_block_mask", kv_nt.defined() ? kv_nt : q_nt);
+  check_parts("create_nested_block_mask", q, kv);
+  return nested_block_mask(mask_mod, B, H, q, kv, BLOCK_SIZE);
 }
 
 }  // namespace torch::nn::attention

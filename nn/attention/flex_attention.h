@@ -40,9 +40,12 @@ struct AuxOutput {
 ///   };
 ///   auto y = torch::nn::attention::flex_attention(q, k, v, alibi, mask);
 ///
-/// Throws ValueError for sizes and devices that do not fit, NotImplementedError for tensors that are nested or not of
-/// four dimensions, TypeError for a mask_mod whose result is not bool, and c10::Error for a mask made for other lengths
-/// or devices. Gradients of gradients and forward mode are errors.
+/// Jagged tensors [B, Hq, j1, E], [B, Hkv, j2, E] and [B, Hkv, j2, Ev] give one [B, Hq, j1, Ev], without padding. Their
+/// block_mask is one of create_nested_block_mask; without one every query sees all keys of its part.
+///
+/// Throws ValueError for sizes and devices that do not fit, NotImplementedError for strided nested tensors, some nested
+/// and some not, and those not of four dimensions, TypeError for a mask_mod whose result is not bool, and c10::Error
+/// for a mask made for other lengths or devices. Gradients of gradients and forward mode are errors.
 at::Tensor flex_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const ScoreMod& score_mod = {}, const std::optional<BlockMask>& block_mask = std::nullopt,
                           std::optional<double> scale = std::nullopt, bool enable_gqa = false);
@@ -56,5 +59,12 @@ std::tuple<at::Tensor, at::Tensor> flex_attention(const at::Tensor& query, const
                                                   const at::Tensor& value, const ScoreMod& score_mod,
                                                   const std::optional<BlockMask>& block_mask,
                                                   std::optional<double> scale, bool enable_gqa, bool return_lse);
+
+/// The block mask of jagged tensors (autograd/nested.h), for their values, in which the parts lie one behind the other:
+/// a query sees keys of its own part where mask_mod says so, whose indices `b`, `q_idx` and `kv_idx` are the part and
+/// places in it. kv_nt: q_nt where not given. Throws ValueError for tensors of other layouts, with holes, or of
+/// different numbers of parts.
+BlockMask create_nested_block_mask(const MaskMod& mask_mod, std::optional<int64_t> B, std::optional<int64_t> H,
+                                   const at::Tensor& q_nt, const at::Tensor& kv_nt = {}, BlockSize BLOCK_SIZE = 128);
 
 }  // namespace torch::nn::attention

@@ -11,9 +11,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include "aten/aten.h"
+#include "aten/autocast/autocast.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
+#include "autograd/forward_ad.h"
 #include "autograd/gradcheck/gradcheck.h"
+#include "autograd/nested.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/testing/message_of.h"
 
@@ -139,7 +142,10 @@ TEST(FlexAttention, GivesWhatStoredScoresGive) {
 
 TEST(FlexAttention, DerivativesAreThoseOfDifferences) {
   at::manual_seed(2);
-  for (const Problem& p : problems()) {
+  const std::vector<Problem> list = problems();
+  // documents and causal, relative, empty rows, and a mask a head of grouped heads
+  for (const size_t i : {4, 8, 11, 16}) {
+    const Problem& p = list[i];
     SCOPED_TRACE(p.name);
     const std::optional<BlockMask> mask = mask_of(p);
     const auto f = [&](const variable_list& x) -> variable_list {
@@ -248,9 +254,9 @@ TEST(FlexAttention, OneBatchOfKeysStandsForAll) {
   for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(at::allclose(got[i], wanted[i], 1e-11, 1e-12));
 }
 
-// Scores of 2048 x 2048 in 4 heads are 64 MiB.
+// Scores of 2048 x 2048 in 2 heads are 32 MiB.
 TEST(FlexAttention, MemoryIsThatOfBlocks) {
-  const Tensor q = at::randn({1, 4, 2048, 16}).requires_grad_(), bias = at::zeros({2048}).requires_grad_();
+  const Tensor q = at::randn({1, 2, 2048, 16}).requires_grad_(), bias = at::zeros({2048}).requires_grad_();
   const BlockMask mask = create_block_mask(kCausal, 1, 1, 2048, 2048);
   const ScoreMod f = [&](auto& s, auto&, auto&, auto& qi, auto& ki) {
     return s + bias.index({(qi - ki).clamp_min(0)});
@@ -270,9 +276,9 @@ TEST(FlexAttention, MemoryIsThatOfBlocks) {
   RecordProperty("backward_bytes", std::to_string(backward));
   std::cout << "peaks: forward " << forward / 1024 << " KiB, backward " << backward / 1024 << " KiB, mask "
             << masks / 1024 << " KiB\n";
-  EXPECT_LT(forward, 10 * mib);
-  EXPECT_LT(backward, 20 * mib);
-  EXPECT_LT(masks, 40 * mib);
+  EXPECT_LT(forward, 5 * mib);
+  EXPECT_LT(backward, 10 * mib);
+  EXPECT_LT(masks, 5 * mib);
 }
 
 TEST(FlexAttention, SkipsBlocks) {
@@ -290,6 +296,81 @@ TEST(FlexAttention, SkipsBlocks) {
   EXPECT_TRUE(at::allclose(
       flex_attention(at::ones({1, 1, 256, 4}), at::ones({1, 1, 256, 4}), at::ones({1, 1, 256, 4}), {}, wrong),
       at::ones({1, 1, 256, 4})));
+}
+
+TEST(FlexAttention, JaggedTensorsAreTheirParts) {
+  at::manual_seed(7);
+  const auto jagged = [](std::vector<int64_t> lengths, int64_t heads, int64_t width) {
+    std::vector<Tensor> parts;
+    for (const int64_t n : lengths) parts.push_back(random({n, heads, width}));
+    return nested::nested_tensor(parts, at::kJagged).transpose(1, 2).requires_grad_();
+  };
+  const Tensor q = jagged({3, 5, 1}, 4, 2), k = jagged({4, 2, 6}, 2, 2);
+  const ScoreMod score = [](auto& s, auto& b, auto& h, auto& qi, auto& ki) { return s + 0.3 * b * (ki - qi) + h; };
+  for (const bool masked : {false, true}) {
+    const Problem p{"", score, masked ? kCausal : MaskMod()};
+    const Tensor v = at::mul(k, 2);
+    std::optional<BlockMask> mask;
+    if (masked) mask = create_nested_block_mask(kCausal, 1, 1, q, k, 2);
+    const auto [y, aux] = flex_attention(q, k, v, score, mask, std::nullopt, true, AuxRequest{.lse = true});
+    EXPECT_EQ(y.layout(), at::kJagged);
+    const variable_list grads = autograd::grad({y.values().sum()}, {q, k});
+    const std::vector<Tensor> ys = y.unbind(), lses = aux.lse.unbind(), qs = q.unbind(), ks = k.unbind();
+    const std::vector<Tensor> grad_qs = grads[0].unbind(), grad_ks = grads[1].unbind();
+    for (size_t i = 0; i < ys.size(); ++i) {
+      Problem part = p;  // whose batch index is i
+      part.score_mod = [&, i](auto& s, auto& b, auto& h, auto& qi, auto& ki) {
+        return score(s, b + static_cast<int64_t>(i), h, qi, ki);
+      };
+      const Tensor a = qs[i].detach().unsqueeze(0).requires_grad_(), b = ks[i].detach().unsqueeze(0).requires_grad_();
+      const auto [expected, lse] = stored(part, a, b, b * 2);
+      const variable_list wanted = autograd::grad({expected.sum()}, {a, b});
+      EXPECT_TRUE(at::allclose(ys[i].unsqueeze(0), expected, 1e-11)) << i;
+      EXPECT_TRUE(at::allclose(lses[i].unsqueeze(0), lse, 1e-11)) << i;
+      EXPECT_TRUE(at::allclose(grad_qs[i].unsqueeze(0), wanted[0], 1e-10, 1e-11)) << i;
+      EXPECT_TRUE(at::allclose(grad_ks[i].unsqueeze(0), wanted[1], 1e-10, 1e-11)) << i;
+    }
+  }
+  const BlockMask mask = create_nested_block_mask(kCausal, 1, 1, q, k, 2);
+  EXPECT_EQ(mask.shape(), (std::vector<int64_t>{1, 1, 9, 12}));
+  EXPECT_THAT(message_of([&] {
+                create_nested_block_mask(kCausal, 1, 1, q, jagged({2, 3}, 1, 1));
+              }),
+              HasSubstr("2 and 3"));
+  EXPECT_THAT(message_of([&] { create_nested_block_mask(kCausal, 1, 1, at::ones({2})); }), HasSubstr("jagged layout"));
+  EXPECT_THAT(message_of([&] { flex_attention(q, at::ones({3, 2, 4, 2}), k); }), HasSubstr("must all be jagged"));
+}
+
+TEST(FlexAttention, ModesOfTheThread) {
+  at::manual_seed(8);
+  const Tensor q = at::randn({1, 2, 4, 8}).requires_grad_(), k = at::randn({1, 2, 5, 8});
+  Tensor y;
+  {
+    // Query, key and value are cast; what is computed of them is not, in backward neither.
+    const torch::autocast region(at::kCPU, at::kBFloat16);
+    const ScoreMod score = [](auto& s, auto&, auto&, auto&, auto&) {
+      EXPECT_EQ(at::matmul(s, at::transpose(s, -2, -1)).scalar_type(), at::kFloat);
+      return s;
+    };
+    y = flex_attention(q, k, k, score);
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    y.sum().backward();
+  }
+  const Tensor b = q.detach().to(at::kBFloat16).to(at::kFloat).requires_grad_(), c = k.to(at::kBFloat16).to(at::kFloat);
+  const Tensor expected = stored({"", {}, {}}, b, c, c).first;
+  EXPECT_TRUE(at::allclose(y.to(at::kFloat), expected, 1e-2, 1e-2));
+  EXPECT_TRUE(at::allclose(q.grad(), autograd::grad({expected.sum()}, {b})[0], 2e-2, 2e-2));
+  {
+    const at::NoGradGuard no_grad;
+    EXPECT_FALSE(flex_attention(q, k, k).requires_grad());
+  }
+  {
+    const at::InferenceMode inference;
+    EXPECT_TRUE(flex_attention(q, k, k).is_inference());
+  }
+  const autograd::forward_ad::dual_level level;
+  const Tensor dual = autograd::forward_ad::make_dual(q.detach(), at::ones_like(q));
+  EXPECT_THAT(message_of([&] { flex_attention(dual, k, k); }), HasSubstr("jvp is not implemented"));
 }
 
 TEST(FlexAttention, Errors) {

@@ -89,6 +89,10 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   if (num_classes == -1) num_classes = least;
   TORCH_CHECK(num_classes > 0, "num_classes should be positive");
   TORCH_CHECK(num_classes >= least, "Class values must be smaller than num_classes.");
+  if (self.is_nested()) {  // whose sizes are not all numbers
+    const Tensor classes = at::arange(num_classes, TensorOptions(ScalarType::Long).device(self.device()));
+    return at::_to_copy(at::eq(at::unsqueeze(self, -1), classes), TensorOptions().dtype(ScalarType::Long));
+  }
   DimVector sizes(self.sizes().begin(), self.sizes().end());
   sizes.push_back(num_classes);
   Tensor result = empty_contiguous(sizes, ScalarType::Long, self.device());
