@@ -131,6 +131,8 @@ def declare_system_libraries(is_missing = _always):
             parts = {},
             files = ["onnx/onnx.proto"],
         )
+    if is_missing("system_openssl"):
+        system_library(name = "system_openssl", package = "libssl-dev", header = "openssl/evp.h", parts = {"crypto": ["-lcrypto"]})
     if is_missing("system_png"):
         system_library(name = "system_png", package = "libpng-dev", header = "png.h", parts = {"png": ["-lpng", "-lz", "-lm"]})
     if is_missing("system_protobuf"):

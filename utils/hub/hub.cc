@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <httplib.h>
+#include <openssl/evp.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #include <memory>
 #include <mutex>
 
-#include "utils/hub/sha256.h"
 #include "utils/pickle/file.h"
 #include "utils/pickle/zip.h"
 #include "utils/progress/progress.h"
@@ -134,14 +134,22 @@ class Partial {
     return true;
   }
   std::string hash() {
-    Sha256 hash;
+    const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> hash(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+    TORCH_CHECK(hash && EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) == 1, "hub: OpenSSL has no SHA-256 here");
     char buffer[65536];
     ssize_t n;
     for (off_t at = 0; (n = ::pread(file_, buffer, sizeof buffer, at)) > 0; at += n) {
-      hash.update(buffer, static_cast<size_t>(n));
+      EVP_DigestUpdate(hash.get(), buffer, static_cast<size_t>(n));
     }
     if (n < 0) serialize::throw_io_error("read", path_);
-    return hash.hexadecimal();
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned bytes = 0;
+    EVP_DigestFinal_ex(hash.get(), digest, &bytes);
+    std::string text;
+    for (unsigned i = 0; i < bytes; ++i) {
+      for (const int nibble : {digest[i] >> 4, digest[i] & 15}) text += "0123456789abcdef"[nibble];
+    }
+    return text;
   }
   void commit() {
     if (::fsync(file_) != 0) serialize::throw_io_error("sync", path_);
