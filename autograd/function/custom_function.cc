@@ -112,8 +112,8 @@ void CustomNode::start() {
   };
   const bool batched = std::any_of(inputs_.begin(), inputs_.end(), is_batched);
   TORCH_CHECK_NOT_IMPLEMENTED(!batched || !c10::GradMode::is_enabled(),
-                              "vmap over a torch::autograd::Function is not supported where gradients are recorded: call "
-                              "it outside of vmap, or with torch::NoGradGuard where no gradient is wanted");
+                              "vmap over a torch::autograd::Function is not supported where gradients are recorded: "
+                              "call it outside of vmap, or with torch::NoGradGuard where no gradient is wanted");
   note_tangents();
   recorded_ = c10::GradMode::is_enabled() && requires_grad(at::TensorList(inputs_));
   if (!recorded_) return;
