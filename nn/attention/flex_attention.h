@@ -31,8 +31,8 @@ struct AuxOutput {
 /// has the sizes of its arguments), mask_mod for each block of kv_indices, and blocks that block_mask skips are not
 /// computed. Backward computes the blocks again, from which score_mod is differentiated by autograd: gradients go to
 /// query, key, value, and to the tensors that score_mod captured, which must hold the same values then. Both functions
-/// are kept until backward, so what they refer to must live until then (capture tensors by value), and give the same
-/// for the same arguments. Memory beside the results and gradients is that of some blocks.
+/// are kept until backward, so what they refer to must live until then (capture tensors by value), give the same for
+/// the same arguments and do not change them. Memory beside the results and gradients is that of some blocks.
 ///
 ///   torch::Tensor slope = torch::ones({8}).requires_grad_();
 ///   auto alibi = [=](auto& score, auto&, auto& h, auto& q_idx, auto& kv_idx) {
@@ -43,9 +43,9 @@ struct AuxOutput {
 /// Jagged tensors [B, Hq, j1, E], [B, Hkv, j2, E] and [B, Hkv, j2, Ev] give one [B, Hq, j1, Ev], without padding. Their
 /// block_mask is one of create_nested_block_mask; without one every query sees all keys of its part.
 ///
-/// Throws ValueError for sizes and devices that do not fit, NotImplementedError for strided nested tensors, some nested
-/// and some not, and those not of four dimensions, TypeError for a mask_mod whose result is not bool, and c10::Error
-/// for a mask made for other lengths or devices. Gradients of gradients and forward mode are errors.
+/// Throws ValueError for sizes, layouts and devices that do not fit, NotImplementedError for nested tensors beside
+/// dense ones and tensors not of four dimensions, TypeError for a mask_mod whose result is not bool, and c10::Error for
+/// a mask made for other lengths or devices. Gradients of gradients and forward mode are errors.
 at::Tensor flex_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const ScoreMod& score_mod = {}, const std::optional<BlockMask>& block_mask = std::nullopt,
                           std::optional<double> scale = std::nullopt, bool enable_gqa = false);
