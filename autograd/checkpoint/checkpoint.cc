@@ -10,6 +10,7 @@
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
 #include "autograd/checkpoint/rng_state.h"
+#include "autograd/engine/forward_grad.h"
 #include "autograd/engine/saved_tensor_hooks.h"
 #include "autograd/function/custom_function.h"
 #include "c10/util/exception.h"
@@ -42,8 +43,7 @@ void set_carried_setting(const at::impl::ThreadLocalPart::Value& value) {
   early_stop_setting = carried == nullptr ? int8_t{-1} : carried->value;
 }
 
-[[maybe_unused]] const bool registered =
-    at::impl::register_thread_local_part({carried_setting, set_carried_setting});
+[[maybe_unused]] const bool registered = at::impl::register_thread_local_part({carried_setting, set_carried_setting});
 
 // What a run in backward shares with the first one but does not save: the random numbers.
 class RngScope {
@@ -69,8 +69,8 @@ class AutocastState {
   AutocastState() : keys_(c10::thread_state().included), state_(at::autocast::detail::state()) {}
 
   void set() const {
-    for (const c10::DispatchKey key : {c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA,
-                                       c10::DispatchKey::AutocastPrivateUse1}) {
+    for (const c10::DispatchKey key :
+         {c10::DispatchKey::AutocastCPU, c10::DispatchKey::AutocastCUDA, c10::DispatchKey::AutocastPrivateUse1}) {
       c10::impl::tls_set_dispatch_key_included(key, keys_.has(key));
     }
     at::autocast::detail::state() = state_;
@@ -97,7 +97,20 @@ class AutocastScope {
   const AutocastState now_;
 };
 
-// ---- The kind that records in forward: saved tensors are places that backward fills by running the function again ----
+// Levels of vmap and of forward mode.
+bool is_at_level() {
+  return c10::thread_state().included.has(c10::DispatchKey::FuncTorchBatched) || autograd::forward_depth() > 0;
+}
+
+// What the thread has switched on, for a second run at the levels of the first. Modes live no longer than their scope:
+// under them, nothing is kept.
+std::optional<at::ThreadLocalState> state_without_modes() {
+  if (c10::thread_state().included.has(c10::DispatchKey::Mode)) return std::nullopt;
+  return at::ThreadLocalState();
+}
+
+// ---- The kind that records in forward: saved tensors are places that backward fills by running the function again
+// ----
 
 // Leaves a second run when all places are filled. Not a std::exception: the function must not take it for an error.
 struct AllRecomputed {
@@ -113,12 +126,13 @@ struct Metadata {
       : sizes(t.sizes().begin(), t.sizes().end()), dtype(t.scalar_type()), device(t.device()) {}
   bool operator==(const Metadata&) const = default;
   std::string text() const {
-    return c10::str("{shape: ", at::IntArrayRef(sizes), ", dtype: ", c10::toString(dtype), ", device: ", device.str(), "}");
+    return c10::str("{shape: ", at::IntArrayRef(sizes), ", dtype: ", c10::toString(dtype), ", device: ", device.str(),
+                    "}");
   }
 };
 
-// The place of one saved tensor, kept by the graph. A tensor lies there from the second run to the end of its pass, or until
-// the graph lets go of the place.
+// The place of one saved tensor, kept by the graph. A tensor lies there from the second run to the end of its pass, or
+// until the graph lets go of the place.
 struct Place {
   std::unordered_map<uint64_t, Tensor> by_pass;
 };
@@ -155,8 +169,8 @@ class Region : public std::enable_shared_from_this<Region> {
   std::optional<RngState> rng_;
   const AutocastState autocast_;
   bool early_stop_;
-  // Of the call: modes, autocast, levels of vmap and of forward mode.
-  const at::ThreadLocalState state_;
+  const std::optional<at::ThreadLocalState> state_;  // of the call
+  const bool was_at_level_;
   // Saved under the hooks that hold outside, so that a region around this one keeps none of them.
   std::vector<SavedVariable> inputs_;
   bool completed_ = false;
@@ -178,7 +192,8 @@ class PlaceHooks final : public SavedVariableHooks {
   std::shared_ptr<Place> place_;
 };
 
-// In a second run: the tensors go to their places, and stay with the graph of that run only where it is differentiated itself.
+// In a second run: the tensors go to their places, and stay with the graph of that run only where it is differentiated
+// itself.
 class RecomputingHooks final : public SavedVariableHooks {
  public:
   RecomputingHooks(Region& region, Recomputation& recomputation, uint64_t pass)
@@ -197,7 +212,7 @@ class RecomputingHooks final : public SavedVariableHooks {
 };
 
 Region::Region(detail::Function function, const variable_list& inputs, const CheckpointOptions& options)
-    : function_(std::move(function)), options_(options) {
+    : function_(std::move(function)), options_(options), state_(state_without_modes()), was_at_level_(is_at_level()) {
   if (options.context_fn()) contexts_ = options.context_fn()();
   if (options.preserve_rng_state()) rng_ = RngState::of(inputs);
   early_stop_ = options.early_stop().value_or(early_stop_setting != 0);
@@ -275,22 +290,24 @@ Tensor Region::unpack(Place& place) {
     if (const auto it = place.by_pass.find(pass); it != place.by_pass.end()) found = it->second;
   }
   if (pass == 0) forget(pass);
-  TORCH_CHECK(
-      found.defined(),
-      "torch.utils.checkpoint: a tensor that was saved in forward was not computed again: the function ran differently");
+  TORCH_CHECK(found.defined(),
+              "torch.utils.checkpoint: a tensor that was saved in forward was not computed again: the function ran "
+              "differently");
   return found;
 }
 
 void Region::run_again(Recomputation& recomputation, uint64_t pass) {
   if (pass != 0) {
-    autograd::Engine::get_default_engine().queue_callback([region = shared_from_this(), pass] { region->forget(pass); });
+    autograd::Engine::get_default_engine().queue_callback(
+        [region = shared_from_this(), pass] { region->forget(pass); });
   }
   // Hooks around this region give tensors back with their history where recording is on only.
   const autograd::AutoGradMode record(true);
   variable_list inputs;
   for (const SavedVariable& input : inputs_) inputs.push_back(input.unpack());
   {
-    const at::ThreadLocalStateGuard as_in_forward(state_);
+    std::optional<at::ThreadLocalStateGuard> at_levels_of_call;
+    if (state_ && (was_at_level_ || is_at_level())) at_levels_of_call.emplace(*state_);
     const autograd::AutoGradMode record_again(true);
     const RngScope rng(rng_);
     const AutocastScope autocast(autocast_);
@@ -313,20 +330,20 @@ void Region::check(const Recomputation& recomputation) const {
   TORCH_CHECK(
       !completed_ || recomputation.saved.size() == saved_.size(),
       "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-      "Number of tensors saved during forward: ", saved_.size(), "\nNumber of tensors saved during recomputation: ",
-      recomputation.saved.size());
+      "Number of tensors saved during forward: ",
+      saved_.size(), "\nNumber of tensors saved during recomputation: ", recomputation.saved.size());
   if (!options_.checks_determinism()) return;
   std::string different;
   for (size_t i = 0; i < std::min(saved_.size(), recomputation.saved.size()); ++i) {
     if (places_[i].expired() || saved_[i] == recomputation.saved[i]) continue;
-    different += c10::str(
-        "tensor at position ", i, ":\nsaved metadata: ", saved_[i].text(), "\nrecomputed metadata: ",
-        recomputation.saved[i].text(), "\n");
+    different += c10::str("tensor at position ", i, ":\nsaved metadata: ", saved_[i].text(),
+                          "\nrecomputed metadata: ", recomputation.saved[i].text(), "\n");
   }
-  TORCH_CHECK(
-      different.empty(),
-      "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
-      "pass.\n", different);
+  TORCH_CHECK(different.empty(),
+              "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
+              "the forward "
+              "pass.\n",
+              different);
 }
 
 // ---- The kind that records nothing in forward and differentiates a second run inside the node ----
@@ -348,11 +365,12 @@ class CheckpointFunction final : public autograd::CustomNode {
 
  protected:
   variable_list run_backward(autograd::AutogradContext* ctx, variable_list grads) override {
-    TORCH_CHECK(
-        !autograd::Engine::has_inputs(),
-        "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to "
-        ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the "
-        "`inputs` argument.");
+    TORCH_CHECK(!autograd::Engine::has_inputs(),
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to "
+                ".backward(). To resolve this error, you can either set use_reentrant=False, or call .backward() "
+                "without passing the "
+                "`inputs` argument.");
     variable_list inputs, results;
     {
       const autograd::AutoGradMode record(true);
@@ -386,8 +404,8 @@ class CheckpointFunction final : public autograd::CustomNode {
 }  // namespace
 
 CheckpointOptions& CheckpointOptions::determinism_check(std::string value) {
-  TORCH_CHECK_VALUE(
-      value == "default" || value == "none", "determinism_check should be one of ['default', 'none'] but got ", value);
+  TORCH_CHECK_VALUE(value == "default" || value == "none",
+                    "determinism_check should be one of ['default', 'none'] but got ", value);
   checks_determinism_ = value == "default";
   return *this;
 }
@@ -408,9 +426,8 @@ variable_list detail::checkpoint(Function function, const variable_list& inputs,
     }
     return std::make_shared<Region>(std::move(function), inputs, options)->run(inputs);
   }
-  TORCH_CHECK_VALUE(
-      !options.context_fn() && options.checks_determinism(),
-      "Passing `context_fn` or `determinism_check` is only supported when use_reentrant=False.");
+  TORCH_CHECK_VALUE(!options.context_fn() && options.checks_determinism(),
+                    "Passing `context_fn` or `determinism_check` is only supported when use_reentrant=False.");
   bool any = false;
   for (const Tensor& input : inputs) any |= input.defined() && input.requires_grad();
   if (!any) TORCH_WARN("None of the inputs have requires_grad=True. Gradients will be None");
@@ -420,15 +437,11 @@ variable_list detail::checkpoint(Function function, const variable_list& inputs,
   return node->finish(node->run(inputs));
 }
 
-at::Tensor checkpoint_sequential(
-    const std::vector<std::function<at::Tensor(const at::Tensor&)>>& functions,
-    int64_t segments,
-    const at::Tensor& input,
-    const CheckpointOptions& options) {
+at::Tensor checkpoint_sequential(const std::vector<std::function<at::Tensor(const at::Tensor&)>>& functions,
+                                 int64_t segments, const at::Tensor& input, const CheckpointOptions& options) {
   const int64_t count = static_cast<int64_t>(functions.size());
-  TORCH_CHECK_VALUE(
-      segments > 0 && segments <= count, "checkpoint_sequential: ", count, " functions cannot be run in ", segments,
-      " segments");
+  TORCH_CHECK_VALUE(segments > 0 && segments <= count, "checkpoint_sequential: ", count, " functions cannot be run in ",
+                    segments, " segments");
   const auto part = [&](int64_t first, int64_t end) {
     return [part = std::vector(functions.begin() + first, functions.begin() + end)](const at::Tensor& x) {
       at::Tensor y = x;
