@@ -333,6 +333,7 @@ def kindling_program(
         size = "small",
         srcs = [name + "_test.cc"],
         linkopts = ["-Wl,--gc-sections"],
+        linkstatic = True,
         tags = tags,
         deps = [":" + name, ":" + name + "_example", Label("//compile/aot/runtime:testing")],
         **arguments
