@@ -73,8 +73,7 @@ class Padded {
  private:
   // How far windows see, padding in front included.
   static int64_t reach(const Convolution& c, int d) {
-    return std::max((c.output[d] - 1) * c.stride[d] + (c.kernel[d] - 1) * c.dilation[d] + 1,
-                    c.input[d] + c.padding[d]);
+    return std::max((c.output[d] - 1) * c.stride[d] + (c.kernel[d] - 1) * c.dilation[d] + 1, c.input[d] + c.padding[d]);
   }
   bool has_padding() const {
     return height_ != c_.input[1] || width_ != c_.input[2] || c_.padding[1] != 0 || c_.padding[2] != 0;
@@ -147,7 +146,7 @@ bool backward_weight(const Convolution& c, const void* grad_output, const void* 
 
 }  // namespace
 
-constinit const ConvolutionCandidate kGroupConvolution{"groups",       false,          false,          refusal, forward,
-                                                       backward_input, backward_weight};
+constinit const ConvolutionCandidate kGroupConvolution{"groups", false,          false,          refusal,
+                                                       forward,  backward_input, backward_weight};
 
 }  // namespace at::matrix::internal

@@ -9,8 +9,8 @@ namespace at::matrix::internal {
 
 /// One group of one image. Input memory, or a copy with its padding: channel i, row y begins at i * plane + y * pitch.
 struct GroupShape {
-  int64_t in = 0, out = 0;          // channels
-  int64_t plane = 0, pitch = 0;     // of the input, with padding
+  int64_t in = 0, out = 0;       // channels
+  int64_t plane = 0, pitch = 0;  // of the input, with padding
   int64_t kernel[2] = {1, 1}, output[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1};
 
   int64_t window() const { return kernel[0] * kernel[1]; }
