@@ -3,8 +3,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "aten/cpu/matrix/group_convolution_tile.cc"
 #include "hwy/foreach_target.h"  // keep first
+// clang-format off
 #include "aten/cpu/isa_table.h"
 #include "hwy/highway.h"
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace at::matrix::internal {
@@ -19,8 +21,12 @@ struct Part {
   hn::Mask<D> mask;
   Part(D tag, int64_t number) : d(tag), count(static_cast<size_t>(number)), mask(hn::FirstN(tag, count)) {}
 #if HWY_TARGET <= HWY_AVX2
-  HWY_INLINE hn::Vec<D> Load(const float* from) const { return hn::MaskedLoad(mask, d, from); }
-  HWY_INLINE void Store(hn::Vec<D> v, float* to) const { hn::BlendedStore(v, mask, d, to); }
+  HWY_INLINE hn::Vec<D> Load(const float* from) const {
+    return hn::MaskedLoad(mask, d, from);
+  }
+  HWY_INLINE void Store(hn::Vec<D> v, float* to) const {
+    hn::BlendedStore(v, mask, d, to);
+  }
 #else
   // Without masks in hardware those would touch whole vectors.
   hn::Vec<D> Load(const float* from) const {
@@ -63,7 +69,7 @@ HWY_NOINLINE void Tile(const Product& p, int64_t i, int64_t j, int64_t last) {
   };
   V sum[kRows][kVectors];
   float* const c = p.c + i * p.c_row + j;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
@@ -71,23 +77,23 @@ HWY_NOINLINE void Tile(const Product& p, int64_t i, int64_t j, int64_t last) {
   // Rows in fours behind one pointer each.
   constexpr int kPointers = (kRows + 3) / 4;
   const float* a[kPointers];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
   for (int q = 0; q < kPointers; ++q) a[q] = p.a + (i + 4 * q) * p.a_row;
   const float* b = p.b + j;
   for (int64_t k = p.k; k > 0; --k, b += p.b_row) {
     V x[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) x[v] = load(b, v);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const V factor = hn::Set(d, a[r / 4][r % 4 * p.a_row]);
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(factor, x[v], sum[r][v]);
     }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int q = 0; q < kPointers; ++q) a[q] += p.a_step;
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     float* const row = c + r * p.c_row;
 #pragma GCC unroll 2
@@ -96,9 +102,18 @@ HWY_NOINLINE void Tile(const Product& p, int64_t i, int64_t j, int64_t last) {
   }
 }
 
+// Accumulators, vectors of b and one factor must fit the register file.
+#if HWY_TARGET <= HWY_AVX3
+inline constexpr int kTallest = 16;
+#else
+inline constexpr int kTallest = 8;
+#endif
+
 template <int kVectors>
 void Strip(const Product& p, int64_t j, int64_t last) {
   int64_t i = 0;
+  if (kVectors == 1)
+    for (; i + kTallest <= p.m; i += kTallest) Tile<kVectors == 1 ? kTallest : 8, kVectors>(p, i, j, last);
   for (; i + 8 <= p.m; i += 8) Tile<8, kVectors>(p, i, j, last);
   for (; i + 4 <= p.m; i += 4) Tile<4, kVectors>(p, i, j, last);
   for (; i < p.m; ++i) Tile<1, kVectors>(p, i, j, last);
@@ -128,15 +143,14 @@ int64_t LinesAtATime(const GroupShape& s) {
   return HWY_MIN(s.output[0], HWY_MAX(1, kFloats / (s.unfolded() * s.output[1])));
 }
 
-// Room in front of columns: lines that are folded are read from before their beginning.
+// Room in front of columns and behind them: lines that are folded are read from before their beginning.
 int64_t SlackInFront(const GroupShape& s) {
   return UpToVectors((s.kernel[1] - 1) * s.dilation[1]);
 }
 
 int64_t Scratch(const GroupShape& s) {
   const int64_t lines = LinesAtATime(s), places = lines * s.output[1], vector = UpToVectors(1);
-  return SlackInFront(s) + 2 * vector +
-         HWY_MAX(s.unfolded() * UpToVectors(places), places * UpToVectors(s.unfolded()));
+  return SlackInFront(s) + 2 * vector + HWY_MAX(s.unfolded() * UpToVectors(places), places * UpToVectors(s.unfolded()));
 }
 
 // Calls f with the shortest vectors that hold `width` floats: long ones would write over what was just written, which
@@ -182,49 +196,64 @@ void Unfold(D d, const GroupShape& s, const float* input, int64_t first, int64_t
       }
 }
 
-// Adds to each input value what Unfold would have made of it: to all of a vector's together, in a register.
-template <class D>
+// Adds to each input value what Unfold would have made of it: to all of a vector's together, in a register. kWidth:
+// that of windows, or 0.
+template <int kWidth, class D>
 void FoldLines(D d, const GroupShape& s, const float* columns, int64_t first, int64_t lines, int64_t row,
                float* input) {
   const hn::RebindToSigned<D> di;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), width = s.output[1], begin = first * s.stride[0];
-  const int64_t reach = width + (s.kernel[1] - 1) * s.dilation[1];
+  const int64_t window = kWidth > 0 ? kWidth : s.kernel[1];
+  const int64_t reach = width + (window - 1) * s.dilation[1];
   const int64_t height = (lines - 1) * s.stride[0] + (s.kernel[0] - 1) * s.dilation[0] + 1;
   const auto numbers = hn::Iota(di, 0);
-  for (int64_t i = 0; i < s.in; ++i)
-    for (int64_t y = 0; y < height; ++y)
-      for (int64_t x = 0; x < reach; x += lanes) {
+  for (int64_t x = 0; x < reach; x += lanes) {
+    const Part<D> part(d, HWY_MIN(lanes, reach - x));
+    // The lanes to which place v of a window adds something.
+    const auto inside = [&](int64_t v) HWY_ATTR {
+      const int64_t at = x - v * s.dilation[1], end = HWY_MIN(width - at, lanes);
+      return hn::RebindMask(d, hn::And(hn::Gt(numbers, hn::Set(di, static_cast<int32_t>(HWY_MAX(-at, 0) - 1))),
+                                       hn::Lt(numbers, hn::Set(di, static_cast<int32_t>(HWY_MAX(end, 0))))));
+    };
+    hn::Mask<D> known[kWidth > 0 ? kWidth : 1] = {};
+    for (int v = 0; v < kWidth; ++v) known[v] = inside(v);
+    for (int64_t i = 0; i < s.in; ++i)
+      for (int64_t y = 0; y < height; ++y) {
         float* const to = input + i * s.plane + (begin + y) * s.pitch + x;
-        const Part<D> part(d, HWY_MIN(lanes, reach - x));
         auto sum = part.Load(to);
         for (int64_t u = 0; u < s.kernel[0]; ++u) {
           const int64_t below = y - u * s.dilation[0];
           const int64_t from = s.stride[0] == 1 ? below : below / s.stride[0];
           if (below < 0 || from >= lines || from * s.stride[0] != below) continue;
-          const float* line = columns + (i * s.kernel[0] + u) * s.kernel[1] * row + from * width + x;
-          for (int64_t v = 0; v < s.kernel[1]; ++v, line += row - s.dilation[1]) {
-            const int64_t at = x - v * s.dilation[1];
-            if (at >= width || at + lanes <= 0) continue;
-            const auto inside = hn::And(hn::Gt(numbers, hn::Set(di, static_cast<int32_t>(-at - 1))),
-                                        hn::Lt(numbers, hn::Set(di, static_cast<int32_t>(HWY_MIN(width - at, lanes)))));
-            sum = hn::Add(sum, hn::IfThenElseZero(hn::RebindMask(d, inside), hn::LoadU(d, line)));
+          const float* line = columns + (i * s.kernel[0] + u) * window * row + from * width + x;
+          if constexpr (kWidth > 0) {
+#pragma GCC unroll 4
+            for (int v = 0; v < kWidth; ++v, line += row - s.dilation[1])
+              sum = hn::Add(sum, hn::IfThenElseZero(known[v], hn::LoadU(d, line)));
+          } else {
+            for (int64_t v = 0; v < window; ++v, line += row - s.dilation[1])
+              sum = hn::Add(sum, hn::IfThenElseZero(inside(v), hn::LoadU(d, line)));
           }
         }
         part.Store(sum, to);
       }
+  }
 }
 
 void Fold(const GroupShape& s, const float* columns, int64_t first, int64_t lines, int64_t row, float* input) {
   if (s.stride[1] == 1) {
     const int64_t reach = s.output[1] + (s.kernel[1] - 1) * s.dilation[1];
-    return WithVectors(reach, [&](auto d) HWY_ATTR { FoldLines(d, s, columns, first, lines, row, input); });
+    return WithVectors(reach, [&](auto d) HWY_ATTR {
+      s.kernel[1] == 3 ? FoldLines<3>(d, s, columns, first, lines, row, input)
+                       : FoldLines<0>(d, s, columns, first, lines, row, input);
+    });
   }
   for (int64_t i = 0; i < s.in; ++i)
     for (int64_t u = 0; u < s.kernel[0]; ++u)
       for (int64_t v = 0; v < s.kernel[1]; ++v, columns += row)
         for (int64_t y = 0; y < lines; ++y) {
-          float* const to = input + i * s.plane + ((first + y) * s.stride[0] + u * s.dilation[0]) * s.pitch +
-                            v * s.dilation[1];
+          float* const to =
+              input + i * s.plane + ((first + y) * s.stride[0] + u * s.dilation[0]) * s.pitch + v * s.dilation[1];
           for (int64_t x = 0; x < s.output[1]; ++x) to[x * s.stride[1]] += columns[y * s.output[1] + x];
         }
 }
@@ -295,8 +324,8 @@ void BackwardWeight(const GroupShape& s, const float* grad_output, const float* 
       UnfoldTransposed<3>(hn::CappedTag<float, 4>(), s, input, first, lines, row, scratch);
     else
       UnfoldTransposed<0>(hn::CappedTag<float, 8>(), s, input, first, lines, row, scratch);
-    Multiply({s.out, s.unfolded(), lines * s.output[1], grad_output + first * s.output[1], s.outputs(), 1, scratch,
-              row, nullptr, grad_weight, s.unfolded(), add || first > 0});
+    Multiply({s.out, s.unfolded(), lines * s.output[1], grad_output + first * s.output[1], s.outputs(), 1, scratch, row,
+              nullptr, grad_weight, s.unfolded(), add || first > 0});
   });
 }
 
