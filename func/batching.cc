@@ -1,6 +1,8 @@
 #include "func/batching.h"
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -118,15 +120,64 @@ Batching make_batching(const OperatorHandle& op) {
   return batching;
 }
 
-// What is known by the operator.
-struct Known {
-  std::mutex mutex;
-  std::unordered_map<const c10::OperatorBase*, std::unique_ptr<const Batching>> batchings;
+// What is known, by the operator. Every call inside vmap asks, so that finding takes no lock: places of a table are
+// filled once, and a table that gets full stays where it is, behind a larger one.
+class KnownBatchings {
+ public:
+  const Batching& of(const OperatorHandle& op) {
+    const Known* known = find(*table_.load(std::memory_order_acquire), &op.op());
+    return known != nullptr ? known->batching : add(op);
+  }
+
+ private:
+  struct Known {
+    const c10::OperatorBase* op;
+    Batching batching;
+  };
+  struct Table {
+    explicit Table(size_t size) : mask(size - 1), places(size) {}
+    const size_t mask;  // the size, a power of two, less one
+    std::vector<std::atomic<const Known*>> places;
+  };
+
+  // The place that has the operator, or the empty one where it belongs.
+  static std::atomic<const Known*>& place(Table& table, const c10::OperatorBase* op) {
+    size_t i = std::hash<const c10::OperatorBase*>()(op) / alignof(c10::OperatorBase);
+    for (;; ++i) {
+      std::atomic<const Known*>& at = table.places[i & table.mask];
+      const Known* known = at.load(std::memory_order_acquire);
+      if (known == nullptr || known->op == op) return at;
+    }
+  }
+  static const Known* find(Table& table, const c10::OperatorBase* op) {
+    return place(table, op).load(std::memory_order_acquire);
+  }
+
+  const Batching& add(const OperatorHandle& op) {
+    const std::lock_guard lock(mutex_);
+    Table* table = table_.load(std::memory_order_relaxed);
+    if (const Known* known = find(*table, &op.op())) return known->batching;
+    known_.push_back(std::make_unique<const Known>(Known{&op.op(), make_batching(op)}));
+    if (known_.size() * 2 > table->places.size()) {
+      tables_.push_back(std::make_unique<Table>(table->places.size() * 2));
+      table = tables_.back().get();
+      for (const auto& known : known_) place(*table, known->op).store(known.get(), std::memory_order_relaxed);
+      table_.store(table, std::memory_order_release);
+    } else {
+      place(*table, &op.op()).store(known_.back().get(), std::memory_order_release);
+    }
+    return known_.back()->batching;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const Known>> known_;
+  std::vector<std::unique_ptr<Table>> tables_ = [] {
+    std::vector<std::unique_ptr<Table>> first;
+    first.push_back(std::make_unique<Table>(256));
+    return first;
+  }();
+  std::atomic<Table*> table_ = tables_.back().get();
 };
-Known& known() {
-  static Known& instance = *new Known;
-  return instance;
-}
 
 Tensor wrapped(const Tensor& t, const VmapLevel& level) {
   if (!t.defined()) return t;
@@ -367,11 +418,8 @@ void BatchedCall::run(const OperatorHandle& op, Stack arguments) {
 }
 
 const Batching& batching_of(const OperatorHandle& op) {
-  Known& all = known();
-  const std::lock_guard lock(all.mutex);
-  auto& place = all.batchings[&op.op()];
-  if (place == nullptr) place = std::make_unique<const Batching>(make_batching(op));
-  return *place;
+  static KnownBatchings& known = *new KnownBatchings;
+  return known.of(op);
 }
 
 namespace detail {

@@ -1,4 +1,5 @@
-// Gradients of each sample's loss by the weights of a small network, of a whole batch at once and in a loop.
+// Gradients of each sample's loss by the weights of a small network, of a whole batch at once and in a loop; Jacobians
+// and Hessians of a small network.
 #include <string>
 #include <tuple>
 
@@ -55,11 +56,26 @@ void add_rows(bench::Program& p, int64_t side) {
   });
 }
 
+// Of two layers, 32 -> 64 -> 32, by their input.
+void add_jacobians(bench::Program& p) {
+  const auto layers = [] {
+    return [w1 = at::randn({64, 32}).mul_(0.2), b1 = at::randn({64}), w2 = at::randn({32, 64}).mul_(0.2),
+            b2 = at::randn({32})](const Tensor& x) { return at::linear(at::tanh(at::linear(x, w1, b1)), w2, b2); };
+  };
+  p.call("jacrev", [=] { return [f = torch::func::jacrev(layers()), x = at::randn({32})] { return f(x); }; });
+  p.call("jacfwd", [=] { return [f = torch::func::jacfwd(layers()), x = at::randn({32})] { return f(x); }; });
+  p.call("hessian", [=] {
+    const auto scalar = [f = layers()](const Tensor& x) { return at::sum(at::tanh(f(x))); };
+    return [f = torch::func::hessian(scalar), x = at::randn({32})] { return f(x); };
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   bench::Program program("func");
   add_rows(program, 8);
   add_rows(program, 14);
+  add_jacobians(program);
   return program.run(argc, argv);
 }

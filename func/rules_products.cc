@@ -165,30 +165,25 @@ void convolution(BatchedCall& call) {
     call.run(call.op(), std::move(arguments));
     return call.give(at::unflatten(call.results[0].toTensor(), 0, {batch, input.size(1)}));
   }
-  const bool bias = call.is_tensor(2);
-  arguments[2] = IValue();
-  Tensor result;
-  if (!call.batched(1)) {
-    const Tensor input = call.every_sample(0);
-    arguments[0] = IValue(first_two(input));
-    call.run(call.op(), std::move(arguments));
-    result = at::unflatten(call.results[0].toTensor(), 0, {batch, input.size(1)});
-  } else {
+  if (call.batched(1)) {
     const bool transposed = call[6].toBool();
     const bool shared_input = !call.batched(0) && !transposed && call[8].toInt() == 1;
     arguments[0] = IValue(shared_input ? call.tensor(0) : channels_of_all(call.every_sample(0)));
     arguments[1] = IValue(first_two(call.tensor(1)));
+    if (call.is_tensor(2)) arguments[2] = IValue(first_two(call.every_sample(2)));
     if (!shared_input) arguments[8] = IValue(call[8].toInt() * batch);
     call.run(call.op(), std::move(arguments));
-    result = samples_of_channels(call.results[0].toTensor(), batch);
+    return call.give(samples_of_channels(call.results[0].toTensor(), batch));
   }
-  if (bias) {
-    Tensor b = call.tensor(2);
-    std::vector<int64_t> sizes{call.batched(2) ? batch : 1, 1, b.size(-1)};
-    sizes.resize(static_cast<size_t>(result.dim()), 1);
-    result = at::add(result, at::reshape(b, sizes));
-  }
-  call.give(std::move(result));
+  const Tensor input = call.every_sample(0);
+  arguments[0] = IValue(first_two(input));
+  arguments[2] = IValue();
+  call.run(call.op(), std::move(arguments));
+  const Tensor result = at::unflatten(call.results[0].toTensor(), 0, {batch, input.size(1)});
+  c10::DimVector sizes(static_cast<size_t>(result.dim()), 1);
+  sizes[0] = batch;
+  sizes[2] = call.sizes(2)[0];
+  call.give(at::add(result, at::reshape(call.tensor(2), sizes)));
 }
 
 // convolution_backward(grad_output, input, weight, bias_sizes, stride, .., output_mask).

@@ -382,6 +382,7 @@ namespace {
 constexpr const ConvolutionCandidate* kCandidates[] = {
 #if KINDLING_HAVE_ONEDNN
     &internal::kFlatConvolution,
+    &internal::kGroupConvolution,
     &internal::kWinogradConvolution,
     &internal::kOneDnnConvolution,
 #endif

@@ -5,8 +5,9 @@
 #include "aten/cpu/matrix/gemm.h"
 
 // Convolution in one to three spatial dimensions on dense memory: where the weights or the result outweigh
-// the work, one that reads and writes them where they lie; Winograd's algorithm for windows of 3 x 3; then oneDNN, then
-// unfolding into a matrix a piece at a time and a product. The definition is the cross-correlation
+// the work, one that reads and writes them where they lie; many small groups one after the other, within the first
+// caches; Winograd's algorithm for windows of 3 x 3; then oneDNN, then unfolding into a matrix a piece at a time and a
+// product. The definition is the cross-correlation
 //
 //   output[n, o, x] = bias[o] + sum_{i, k} weight[o, i, k] * input[n, group(o) * inputs + i, x * stride - padding + k *
 //   dilation]

@@ -16,6 +16,7 @@ void finish_output(const Convolution& c, void* output);
 extern const ConvolutionCandidate kUnfoldingConvolution;
 #if KINDLING_HAVE_ONEDNN
 extern const ConvolutionCandidate kFlatConvolution;
+extern const ConvolutionCandidate kGroupConvolution;
 extern const ConvolutionCandidate kWinogradConvolution;
 extern const ConvolutionCandidate kOneDnnConvolution;
 #endif

@@ -21,6 +21,7 @@ namespace at::cpu {
 template <class T>
 struct PoolTable {
   void (*max_row)(const T*, const int64_t*, int64_t, const PoolColumns&, T*, int64_t*);
+  void (*max_windows)(const T*, const int64_t*, int64_t, const int64_t*, int64_t, T*, int64_t*);
   void (*max_pixel)(const T*, const int64_t*, int64_t, int64_t, T*, int64_t*);
   void (*sum_rows)(const T*, const int64_t*, int64_t, int64_t, T*);
   void (*sum_columns)(const T*, const PoolColumns&, const T*, T*);
@@ -137,8 +138,7 @@ template <bool kPlaces, class D, class T>
 HWY_INLINE void max_block(D d, const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, int64_t x,
                           T* out, int64_t* index) {
 #if HWY_TARGET != HWY_SCALAR
-  if (!kPlaces && c.stride == 2 && c.dilation == 1)
-    return max_block_of_stride_2(d, plane, row_starts, rows, c, x, out);
+  if (!kPlaces && c.stride == 2 && c.dilation == 1) return max_block_of_stride_2(d, plane, row_starts, rows, c, x, out);
 #endif
   const Places<D> di;
   using I = hn::TFromD<Places<D>>;
@@ -264,6 +264,37 @@ template <class T>
 void max_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out, int64_t* index) {
   index != nullptr ? max_row_of<true>(plane, row_starts, rows, c, out, index)
                    : max_row_of<false>(plane, row_starts, rows, c, out, index);
+}
+
+template <class T>
+void max_windows(const T* plane, const int64_t* corners, int64_t outputs, const int64_t* offsets, int64_t count, T* out,
+                 int64_t* index) {
+  int64_t done = 0;
+#if HWY_TARGET != HWY_SCALAR
+  done = cover<T>(0, outputs, [&](auto d, int64_t x) HWY_ATTR {
+    const Places<decltype(d)> di;
+    using I = hn::TFromD<decltype(di)>;
+    const auto corner = load_places(d, corners + x);
+    auto max = hn::Set(d, -std::numeric_limits<T>::infinity());
+    auto best = corner;
+    for (int64_t i = 0; i < count; ++i) {
+      const auto place = hn::Add(corner, hn::Set(di, static_cast<I>(offsets[i])));
+      take_greater<true>(d, hn::GatherIndex(d, plane, place), place, &max, &best);
+    }
+    hn::StoreU(max, d, out + x);
+    store_places(d, best, index + x);
+  });
+#endif
+  for (int64_t x = done; x < outputs; ++x) {
+    T max = -std::numeric_limits<T>::infinity();
+    int64_t best = corners[x];
+    for (int64_t i = 0; i < count; ++i) {
+      const T value = plane[corners[x] + offsets[i]];
+      if (value > max || value != value) max = value, best = corners[x] + offsets[i];
+    }
+    out[x] = max;
+    index[x] = best;
+  }
 }
 
 template <bool kPlaces, class T>
@@ -457,8 +488,8 @@ bool spread_maxima(const T* grad, const int64_t* index, const int64_t* places, i
 
 template <class T>
 constexpr PoolTable<T> pool_entries() {
-  return {max_row<T>,   max_pixel<T>,    sum_rows<T>,       sum_columns<T>,  avg_pixel<T>,
-          add_lines<T>, divide_lines<T>, spread_columns<T>, spread_maxima<T>};
+  return {max_row<T>,   max_windows<T>, max_pixel<T>,    sum_rows<T>,       sum_columns<T>,
+          avg_pixel<T>, add_lines<T>,   divide_lines<T>, spread_columns<T>, spread_maxima<T>};
 }
 
 const PoolTables* pool_tables() {
@@ -484,6 +515,11 @@ template <class T>
 void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out,
                   int64_t* index) {
   pool_table<T>().max_row(plane, row_starts, rows, c, out, index);
+}
+template <class T>
+void max_pool_windows(const T* plane, const int64_t* corners, int64_t outputs, const int64_t* offsets, int64_t count,
+                      T* out, int64_t* index) {
+  pool_table<T>().max_windows(plane, corners, outputs, offsets, count, out, index);
 }
 template <class T>
 void max_pool_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T* out, int64_t* index) {
@@ -519,15 +555,16 @@ bool pool_spread_maxima(const T* grad, const int64_t* index, const int64_t* plac
   return pool_table<T>().spread_maxima(grad, index, places, count, channels, step, image);
 }
 
-#define ATEN_CPU_ROWS_POOL(T)                                                                      \
-  template void max_pool_row(const T*, const int64_t*, int64_t, const PoolColumns&, T*, int64_t*); \
-  template void max_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T*, int64_t*);          \
-  template void pool_sum_rows(const T*, const int64_t*, int64_t, int64_t, T*);                     \
-  template void pool_sum_columns(const T*, const PoolColumns&, const T*, T*);                      \
-  template void avg_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T, T*);                 \
-  template void pool_add(const T*, T*, int64_t);                                                   \
-  template void pool_divide(const T*, const T*, T*, int64_t);                                      \
-  template void pool_spread_columns(const T*, const PoolColumns&, T*);                             \
+#define ATEN_CPU_ROWS_POOL(T)                                                                               \
+  template void max_pool_row(const T*, const int64_t*, int64_t, const PoolColumns&, T*, int64_t*);          \
+  template void max_pool_windows(const T*, const int64_t*, int64_t, const int64_t*, int64_t, T*, int64_t*); \
+  template void max_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T*, int64_t*);                   \
+  template void pool_sum_rows(const T*, const int64_t*, int64_t, int64_t, T*);                              \
+  template void pool_sum_columns(const T*, const PoolColumns&, const T*, T*);                               \
+  template void avg_pool_pixel(const T*, const int64_t*, int64_t, int64_t, T, T*);                          \
+  template void pool_add(const T*, T*, int64_t);                                                            \
+  template void pool_divide(const T*, const T*, T*, int64_t);                                               \
+  template void pool_spread_columns(const T*, const PoolColumns&, T*);                                      \
   template bool pool_spread_maxima(const T*, const int64_t*, const int64_t*, int64_t, int64_t, int64_t, T*);
 ATEN_CPU_ROWS_POOL(float)
 ATEN_CPU_ROWS_POOL(double)

@@ -18,6 +18,11 @@ template <class T>
 void max_pool_row(const T* plane, const int64_t* row_starts, int64_t rows, const PoolColumns& c, T* out,
                   int64_t* index);
 
+// The same for windows of one shape, of whichever lines: window x has the places corners[x] + offsets[i].
+template <class T>
+void max_pool_windows(const T* plane, const int64_t* corners, int64_t outputs, const int64_t* offsets, int64_t count,
+                      T* out, int64_t* index);
+
 // The same for one output of `channels` channels: place i of the window is image[places[i] * channels ...].
 template <class T>
 void max_pool_pixel(const T* image, const int64_t* places, int64_t count, int64_t channels, T* out, int64_t* index);

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "aten/core/empty.h"
@@ -94,6 +96,36 @@ void max_plane_rows(const PoolGeometry& g, const cpu::PoolColumns& columns, cons
   }
 }
 
+// Windows that all have the same shape: where each begins in the plane, and its places from there.
+struct EqualWindows {
+  std::vector<int64_t> corners, offsets;
+};
+
+// Of planes with lines too short for vectors of their own; nullopt where windows differ.
+template <class Find>
+std::optional<EqualWindows> equal_windows(const PoolGeometry& g, const Find& find) {
+  constexpr int64_t kShortLine = 16;
+  if (g.out[2] >= kShortLine || g.outputs() == 0) return std::nullopt;
+  const auto count = [](const Window& w) { return w.end <= w.begin ? 0 : (w.end - 1 - w.begin) / w.step + 1; };
+  EqualWindows windows{{0}, {0}};
+  for (int d = 0; d < 3; ++d) {
+    const Window first = find(g, d, 0);
+    const int64_t places = count(first);
+    std::vector<int64_t> corners, offsets;
+    for (const int64_t before : windows.corners)
+      for (int64_t p = 0; p < g.out[d]; ++p) {
+        const Window w = find(g, d, p);
+        if (count(w) != places || w.step != first.step) return std::nullopt;
+        corners.push_back(before * g.in[d] + w.begin);
+      }
+    for (const int64_t before : windows.offsets)
+      for (int64_t k = 0; k < places; ++k) offsets.push_back(before * g.in[d] + k * first.step);
+    windows = {std::move(corners), std::move(offsets)};
+  }
+  if (windows.offsets.empty()) return std::nullopt;
+  return windows;
+}
+
 // Calls f(image, output row) for all of them, in parallel.
 template <class F>
 void for_image_rows(const PoolGeometry& g, int64_t images, int64_t channels, const F& f) {
@@ -171,6 +203,8 @@ void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu:
   DenseOut to(out);
   std::optional<DenseOut> at_index;
   if (indices != nullptr) at_index.emplace(*indices);
+  const bool vectors = self.scalar_type() == kFloat || self.scalar_type() == kDouble;
+  const auto equal = columns && vectors && indices != nullptr ? equal_windows(g, find) : std::nullopt;
   cpu::visit_real(self.scalar_type(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* in = x.data_ptr<T>();
@@ -191,6 +225,11 @@ void max_forward(const char* op, const PoolGeometry& g, const std::optional<cpu:
             continue;
           }
         } else if constexpr (std::is_floating_point_v<T>) {
+          if (equal) {
+            cpu::max_pool_windows(plane, equal->corners.data(), g.outputs(), equal->offsets.data(),
+                                  static_cast<int64_t>(equal->offsets.size()), maxima, places);
+            continue;
+          }
           if (columns) {
             max_plane_rows(g, *columns, plane, maxima, places, find);
             continue;

@@ -240,6 +240,36 @@ TEST(Pool, TheFirstOfEqualMaximaAndTheLastNan) {
   }
 }
 
+// Lines shorter than vectors, whose windows all lie inside: equal values, NaN and infinities.
+TEST(Pool, SmallPlanes) {
+  constexpr int64_t kPlanes = 3, kHeight = 7, kWidth = 10;
+  std::vector<double> v(kPlanes * kHeight * kWidth);
+  for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<double>(i * 7 % 5);
+  for (size_t i = 0; i < v.size(); i += 13) v[i] = std::numeric_limits<double>::quiet_NaN();
+  for (size_t i = 70; i < 100; ++i) v[i] = -std::numeric_limits<double>::infinity();
+  for (const ScalarType t : {kFloat, kDouble}) {
+    for (const int64_t dilation : {1, 2}) {
+      const Tensor x = at::testing::tensor_of(v, {kPlanes, kHeight, kWidth}, t);
+      const auto [y, places] = at::max_pool2d_with_indices(x, {2, 3}, {2, 2}, {0, 0}, {dilation, dilation});
+      const std::vector<double> got = at::testing::values(y), at = at::testing::values(places);
+      const int64_t oh = y.size(1), ow = y.size(2);
+      for (size_t o = 0; o < got.size(); ++o) {
+        const int64_t n = static_cast<int64_t>(o), plane = n / (oh * ow), i = n / ow % oh, j = n % ow;
+        double max = -std::numeric_limits<double>::infinity();
+        int64_t best = i * 2 * kWidth + j * 2;
+        for (int64_t r = 0; r < 2; ++r)
+          for (int64_t c = 0; c < 3; ++c) {
+            const int64_t place = (i * 2 + r * dilation) * kWidth + j * 2 + c * dilation;
+            const double value = v[static_cast<size_t>(plane * kHeight * kWidth + place)];
+            if (value > max || std::isnan(value)) max = value, best = place;
+          }
+        EXPECT_EQ(at[o], static_cast<double>(best)) << o;
+        EXPECT_TRUE(std::isnan(max) ? std::isnan(got[o]) : got[o] == max) << o;
+      }
+    }
+  }
+}
+
 // Windows as wide as a vector and wider.
 TEST(Pool, WideWindows) {
   for (const ScalarType type : {ScalarType::Float, ScalarType::Double}) {
