@@ -43,8 +43,11 @@ void check_on_stack(const OperatorHandle& op, const IValue& value, const VmapLev
   }
   if (!value.isTensor()) return;
   const BatchedTensorImpl* batched = batched_of(value.toTensor());
+  if (batched == nullptr) return;
+  const VmapLevel* own = level;
+  while (own != nullptr && own->id != batched->level()) own = own->outer;
   TORCH_CHECK(
-      batched == nullptr || (level != nullptr && batched->level() <= level->id), toString(op.operator_name()),
+      own != nullptr, toString(op.operator_name()),
       ": a tensor from inside a vmap is used after that vmap has returned, or inside of another one that it was "
       "not given to; return it from the function instead");
 }
