@@ -39,10 +39,17 @@ bool is_any_batched(c10::ArrayRef<IValue> values, const VmapLevel& level) {
   });
 }
 
-void check_on_stack(const OperatorHandle& op, const Tensor& tensor, const VmapLevel* level) {
-  const BatchedTensorImpl* batched = batched_of(tensor);
+void check_on_stack(const OperatorHandle& op, const IValue& value, const VmapLevel* level) {
+  if (value.isList()) {
+    for (const IValue& element : value.toListRef()) check_on_stack(op, element, level);
+  }
+  if (!value.isTensor()) return;
+  const BatchedTensorImpl* batched = batched_of(value.toTensor());
+  if (batched == nullptr) return;
+  const VmapLevel* own = level;
+  while (own != nullptr && own->id != batched->level()) own = own->outer;
   TORCH_CHECK(
-      batched == nullptr || (level != nullptr && batched->level() <= level->id), toString(op.operator_name()),
+      own != nullptr, toString(op.operator_name()),
       ": a tensor from inside a vmap is used after that vmap has returned, or inside of another one that it was "
       "not given to; return it from the function instead");
 }
@@ -269,9 +276,7 @@ void handle(void*, const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
   constexpr DispatchKey kKey = DispatchKey::FuncTorchBatched;
   const VmapLevel* level = current_level();
   if (level == nullptr) {
-    for (const IValue& value : *stack) {
-      if (value.isTensor()) check_on_stack(op, value.toTensor(), level);
-    }
+    for (const IValue& value : *stack) check_on_stack(op, value, level);
     return op.redispatchBoxed(keys.remove(kKey), stack);
   }
   const Batching& batching = batching_of(op);
@@ -279,9 +284,7 @@ void handle(void*, const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
                          c10::detail::get_function(op.op(), DispatchKey::CPU) == nullptr;
   const bool batched = is_any_batched(*stack, *level);
   if (!batched && !composite && batching.kind != Batching::Kind::kRandom) {
-    for (const IValue& value : *stack) {
-      if (value.isTensor()) check_on_stack(op, value.toTensor(), level);
-    }
+    for (const IValue& value : *stack) check_on_stack(op, value, level);
     const AtLevel outside(level->outer);
     return level->outer == nullptr ? op.redispatchBoxed(keys.remove(kKey), stack) : op.callBoxed(*stack);
   }
@@ -334,9 +337,9 @@ BatchedCall::BatchedCall(const OperatorHandle& op, const VmapLevel& level, Stack
   batched_.resize(arguments_.size(), false);
   for (size_t i = 0; i < arguments_.size(); ++i) {
     IValue& value = arguments_[i];
+    check_on_stack(op, value, &level);
     if (is_defined_tensor(value)) {
       const Tensor tensor = value.toTensor();
-      check_on_stack(op, tensor, &level);
       if (batched_of(tensor, level) == nullptr) continue;
       value = IValue(samples_first(tensor, level));
       batched_[i] = any_batched_ = true;

@@ -1,10 +1,13 @@
 // Rules of operators whose arguments name dimensions: views, reductions, and what goes along a dimension.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "aten/core/view.h"
+#include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
+#include "aten/ops/pointwise/ops.h"
 #include "aten/ops/reduce/ops.h"
 #include "aten/ops/view/ops.h"
 #include "c10/util/exception.h"
@@ -99,6 +102,7 @@ void view(BatchedCall& call) {
     const auto offset = call[3].isNone() ? std::nullopt : std::optional<int64_t>(call[3].toInt());
     return call.give(at::as_strided(self, size, stride, offset));
   }
+  TORCH_CHECK(op != "view_as_complex" || rank > 0, "Input tensor must have one or more dimensions");
   // Parts of a number lie side by side, whatever lies between samples.
   if (op == "view_as_complex" && self.dim() > 1 && self.stride(-1) != 1)
     return call.give(at::view_as_complex(at::clone(self, at::MemoryFormat::Contiguous)));
@@ -116,6 +120,15 @@ void view(BatchedCall& call) {
     }
   }
   if (scalar && op == "unfold") call.set(0, IValue(at::unsqueeze(self, 1)));
+  call.run();
+}
+
+// Numbers of another size change the last dimension, which a sample must have.
+void view_dtype(BatchedCall& call) {
+  const Tensor self = call.tensor(0);
+  const auto dtype = static_cast<at::ScalarType>(call[1].toInt());
+  TORCH_CHECK(call.rank(0) > 0 || c10::elementSize(self.scalar_type()) == c10::elementSize(dtype),
+              "self.dim() cannot be 0 to view ", self.scalar_type(), " as ", dtype, " (different element sizes)");
   call.run();
 }
 
@@ -186,6 +199,13 @@ bool reduce_all(BatchedCall& call) {
   } else if (name == "aten::median" || name == "aten::nanmedian") {
     call.run(name, "dim", {x, one, keep});
     call.results.resize(1);
+    const Tensor all = x.toTensor(), median = call.results[0].toTensor();
+    // The gradient is shared evenly by equal elements, as that of amax is.
+    if (c10::isFloatingType(all.scalar_type())) {
+      const Tensor equal = at::eq(all, at::unsqueeze(at::detach(median), 1));
+      const Tensor largest = at::amax(at::where(equal, all, -INFINITY), {1});
+      call.give(at::where(at::ne(median, median), median, largest));
+    }
   } else if (name == "aten::norm" && call.index("dtype") < 0) {
     call.run("aten::norm", "ScalarOpt_dim", {x, call[1], list, keep});
   } else if (name == "aten::norm") {
@@ -257,6 +277,7 @@ void detach(BatchedCall& call) {
 }
 
 constexpr NamedRule kRules[] = {
+    {"view_dtype", &view_dtype},
     {"auto_view", &view}, {"detach", &detach}, {"diag_embed", &diag_embed}, {"along", &along, true},
     {"flip", &flip},      {"reduce", &reduce}, {"trace", &trace},
 };

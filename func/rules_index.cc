@@ -42,6 +42,37 @@ c10::DimVector with_samples(int64_t batch, at::IntArrayRef sizes) {
 
 // --- one index along a dimension ---
 
+// What gather and scatter, which take more, do not look at: that a sample's index is a vector of integers and that its
+// source has as many slices, each of the size of one of self's.
+void check_index_along(const BatchedCall& call, int64_t dim) {
+  const std::string name = call.schema().base_name();
+  const size_t at = static_cast<size_t>(call.index("index"));
+  const at::ScalarType type = call.tensor(at).scalar_type();
+  TORCH_CHECK_INDEX(call.rank(at) <= 1, name, "(): Index is supposed to be a vector, but got dim: ", call.rank(at));
+  TORCH_CHECK(type == at::kLong || type == at::kInt, name, "(): Expected dtype int32/int64 for index but got: ", type);
+  if (const int value = call.index("value"); value >= 0 && call.is_tensor(static_cast<size_t>(value))) {
+    TORCH_CHECK(call.rank(static_cast<size_t>(value)) == 0,
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+                call.rank(static_cast<size_t>(value)), " dimension(s).");
+  }
+  const int source_at = call.index("source");
+  if (source_at < 0) return;
+  const size_t from = static_cast<size_t>(source_at);
+  TORCH_CHECK(call.tensor(0).scalar_type() == call.tensor(from).scalar_type(), name,
+              "(): self and source expected to have the same dtype, but got (self) ", call.tensor(0).scalar_type(),
+              " and (source) ", call.tensor(from).scalar_type());
+  const auto at_least_one = [](at::IntArrayRef sizes) {
+    return sizes.empty() ? c10::DimVector{1} : c10::DimVector(sizes.begin(), sizes.end());
+  };
+  const int64_t count = c10::checked_numel(call.sizes(at));
+  c10::DimVector wanted = at_least_one(call.sizes(0));
+  wanted[static_cast<size_t>(dim - 1)] = count;
+  const c10::DimVector source = at_least_one(call.sizes(from));
+  TORCH_CHECK_INDEX(source == wanted, name, "(): Number of indices (", count, ") in dimension ", dim - 1,
+                    " of a tensor of sizes ", call.sizes(0), " should be equal to source.size(dim), and the other "
+                    "sizes the same, but source has sizes ", call.sizes(from));
+}
+
 void index_along(BatchedCall& call) {
   const size_t index = static_cast<size_t>(call.index("index"));
   const size_t dim_at = static_cast<size_t>(call.index("dim"));
@@ -59,9 +90,8 @@ void index_along(BatchedCall& call) {
     call.run();
   } else {
     // As gather and scatter, whose indices have a place for every element.
+    check_index_along(call, dim);
     const Tensor all = at_least_one(call.every_sample(index));
-    TORCH_CHECK_INDEX(all.dim() == 2, call.schema().base_name(), ": Index is supposed to be a vector, got ",
-                      call.rank(index), " dimensions");
     c10::DimVector sizes(self.sizes().begin(), self.sizes().end()), places(sizes.size(), 1);
     sizes[static_cast<size_t>(dim)] = places[static_cast<size_t>(dim)] = all.size(1);
     places[0] = all.size(0);
@@ -104,6 +134,18 @@ struct Index {
   bool batched;
 };
 
+// A mask of a sample has the sizes of the dimensions from `dim` on that it picks from.
+void check_mask(const BatchedCall& call, int64_t dim, at::IntArrayRef mask) {
+  const at::IntArrayRef self = call.sizes(0);
+  const int64_t rank = static_cast<int64_t>(mask.size());
+  TORCH_CHECK_INDEX(dim + rank <= call.rank(0), "too many indices for tensor of dimension ", call.rank(0));
+  for (int64_t d = 0; d < rank; ++d) {
+    TORCH_CHECK_INDEX(mask[static_cast<size_t>(d)] == self[static_cast<size_t>(dim + d)], "The shape of the mask ",
+                      mask, " at index ", d, " does not match the shape of the indexed tensor ", self, " at index ",
+                      dim + d);
+  }
+}
+
 // The indices of a call, masks as the places where they are true; nullopt where a mask has other places in each sample.
 std::optional<std::vector<Index>> indices_of(const BatchedCall& call, size_t argument) {
   std::vector<Index> indices;
@@ -114,6 +156,7 @@ std::optional<std::vector<Index>> indices_of(const BatchedCall& call, size_t arg
     if (!tensors[i].defined()) {
       ++dim;
     } else if (tensors[i].scalar_type() == at::kBool || tensors[i].scalar_type() == at::kByte) {
+      check_mask(call, dim, batched ? tensors[i].sizes().slice(1) : tensors[i].sizes());
       if (batched) return std::nullopt;
       for (const Tensor& places : at::nonzero_numpy(tensors[i])) indices.push_back({dim++, places, false});
     } else {
@@ -196,6 +239,9 @@ bool put_by_mask(BatchedCall& call, Tensor& result) {
   const Tensor values = call.tensor(2);
   if (tensors.size() != 1 || tensors[0].scalar_type() != at::kBool || c10::checked_numel(call.sizes(2)) != 1)
     return false;
+  TORCH_CHECK(call.tensor(0).scalar_type() == values.scalar_type(),
+              "Index put requires the source and destination dtypes match, got ", call.tensor(0).scalar_type(),
+              " for the destination and ", values.scalar_type(), " for the source.");
   Tensor mask = tensors[0];
   const int64_t rank = call.rank(0);
   for (int64_t own = mask.dim() - 1; own < rank; ++own) mask = at::unsqueeze(mask, -1);
@@ -267,6 +313,11 @@ void masked_select(BatchedCall& call) {
 
 // The n-th true place of the mask gets the n-th element of the source.
 void masked_scatter(BatchedCall& call) {
+  TORCH_CHECK(call.tensor(0).scalar_type() == call.tensor(2).scalar_type(),
+              "masked_scatter: expected self and source to have same dtypes but got ", call.tensor(0).scalar_type(),
+              " and ", call.tensor(2).scalar_type());
+  TORCH_CHECK(call.tensor(1).scalar_type() == at::kBool,
+              "masked_scatter_ only supports boolean masks, but got mask with dtype ", call.tensor(1).scalar_type());
   int64_t rank = std::max(call.rank(0), call.rank(1));
   const Tensor self = call.padded(call.every_sample(0), true, rank);
   const Tensor mask = at::expand(call.padded(call.every_sample(1), true, rank),

@@ -145,6 +145,73 @@ TEST(Vmap, RefusesWhatItCannotMap) {
   Tensor kept;
   vmap([&](const Tensor& a) { return kept = at::sin(a); })(x);
   EXPECT_THROW(at::add(kept, 1), c10::Error);
+  // In another vmap and in lists as well, which then say so.
+  const auto refuses = [](const auto& f) {
+    try {
+      f();
+    } catch (const c10::Error& e) {
+      return std::string(e.what()).find("used after that vmap has returned") != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refuses([&] { at::cat({kept, kept}); }));
+  EXPECT_TRUE(refuses([&] { vmap([&](const Tensor& a) { return at::add(a, at::sin(kept)); })(x); }));
+  EXPECT_TRUE(refuses([&] { at::index_put(at::eye(3), {at::gt(x, 0), kept}, x); }));
+  EXPECT_TRUE(refuses([&] { vmap([&](const Tensor& a) { return at::stack({a, kept}); })(x); }));
+  EXPECT_TRUE(refuses([&] { vmap([&](const Tensor& a) { return at::add(a, at::stack({kept, kept})); })(x); }));
+}
+
+// What single calls refuse is refused where samples are computed by other operators, which take more.
+TEST(Vmap, ChecksWhatSingleCallsCheck) {
+  const Tensor x = numbers({3, 4}), two = at::arange(6).view({3, 2}), mask = at::gt(x, 0);
+  const auto by_index = [&](const auto& f, const Tensor& index, const Tensor& source) {
+    return vmap([&](const Tensor& a, const Tensor& i, const Tensor& s) { return f(a, i, s); })(x, index, source);
+  };
+  const auto add = [](const Tensor& a, const Tensor& i, const Tensor& s) { return at::index_add(a, 0, i, s); };
+  const auto copy = [](const Tensor& a, const Tensor& i, const Tensor& s) { return at::index_copy(a, 0, i, s); };
+  const auto product = [](const Tensor& a, const Tensor& i, const Tensor& s) {
+    return at::index_reduce(a, 0, i, s, "prod");
+  };
+  const auto select = [](const Tensor& a, const Tensor& i, const Tensor&) { return at::index_select(a, 0, i); };
+  const auto fill = [](const Tensor& a, const Tensor& i, const Tensor& s) { return at::index_fill(a, 0, i, s); };
+  const Tensor places = at::remainder(two, 4), longer = numbers({3, 3}), fits = numbers({3, 2});
+  EXPECT_TRUE(at::equal(by_index(add, places, fits)[1], add(x[1], places[1], fits[1])));
+  EXPECT_THROW(by_index(add, places, longer), c10::Error);
+  EXPECT_THROW(by_index(copy, places, longer), c10::Error);
+  EXPECT_THROW(by_index(product, places, longer), c10::Error);
+  EXPECT_THROW(by_index(add, places, fits.to(at::kFloat)), c10::Error);
+  EXPECT_THROW(by_index(select, places.to(at::kDouble), fits), c10::Error);
+  EXPECT_THROW(by_index(fill, places, fits), c10::Error);
+
+  const auto put = [](const Tensor& a, const Tensor& m, const Tensor& v) { return at::index_put(a, {m}, v); };
+  const Tensor one = at::ones({}, at::kDouble);
+  const auto put_one = vmap(put, {0, 0, std::nullopt});
+  EXPECT_TRUE(at::equal(put_one(x, mask, one)[2], put(x[2], mask[2], one)));
+  EXPECT_THROW(put_one(x, mask.slice(1, 0, 1), one), c10::IndexError);
+  EXPECT_THROW(put_one(x, at::unsqueeze(mask, 1), one), c10::IndexError);
+  EXPECT_THROW(put_one(x, mask, one.to(at::kFloat)), c10::Error);
+  EXPECT_THROW(vmap([&](const Tensor& a) { return at::index(a, {mask[0].slice(0, 0, 3)}); })(x), c10::IndexError);
+  EXPECT_THROW(vmap([&](const Tensor& a, const Tensor& m) { return at::masked_scatter(a, m, at::ones({4})); })(x, mask),
+               c10::Error);
+  EXPECT_THROW(vmap([](const Tensor& a) { return at::view_as_complex(a); })(numbers({2})), c10::Error);
+  EXPECT_THROW(vmap([](const Tensor& a) { return a.view(at::kFloat); })(numbers({2})), c10::Error);
+  EXPECT_EQ(vmap([](const Tensor& a) { return a.view(at::kFloat); })(x).sizes(), at::IntArrayRef({3, 8}));
+}
+
+// Equal elements share what comes to a median, as in a single call.
+TEST(Vmap, GradientsOfMedians) {
+  const std::vector<double> values = {1, 1, 2, 3, 1, 1, -INFINITY, 2, 4};
+  const auto gradients = [&](const auto& f) {
+    Tensor x = at::clone(at::from_blob(const_cast<double*>(values.data()), {3, 3}, at::kDouble)).requires_grad_();
+    at::sum(f(x)).backward();
+    return x.grad();
+  };
+  const auto median = [](const Tensor& a) { return at::median(a); };
+  const Tensor expected =
+      gradients([&](const Tensor& x) { return at::stack({median(x[0]), median(x[1]), median(x[2])}); });
+  EXPECT_EQ(expected[0][1].item<double>(), 0.5);
+  EXPECT_TRUE(at::equal(gradients(vmap(median)), expected));
+  EXPECT_TRUE(at::equal(gradients(vmap([](const Tensor& a) { return at::nanmedian(a); })), expected));
 }
 
 TEST(Vmap, RandomNumbersAsAsked) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -85,10 +86,12 @@ class Partial {
   Partial(std::string dst, const std::string& url) : dst_(std::move(dst)), url_(url) {
     path_ = dst_ + ".partial";
     open();
-    // Another process downloads it: this one does so on its own.
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    // Somebody downloads it already, in this process or another: this one does so on its own.
+    if (!lock()) {
       ::close(file_);
-      path_ += c10::str(".", ::getpid());
+      static std::atomic<uint64_t> next{0};
+      path_ += c10::str(".", ::getpid(), ".", next++);
+      resumable_ = false;
       open();
     }
     std::string source;
@@ -99,7 +102,7 @@ class Partial {
     if (size_ == 0) restart("");
   }
   ~Partial() {
-    const bool keeps = !done_ && size_ > 0 && !version_.empty();
+    const bool keeps = !done_ && resumable_ && size_ > 0 && !version_.empty();
     if (!keeps) {
       ::unlink(note().c_str());
       if (!done_) ::unlink(path_.c_str());
@@ -162,12 +165,18 @@ class Partial {
     file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file_ < 0) serialize::throw_io_error("open", path_);
   }
+  // False where somebody else has it, or had it a moment ago and gave the file its own name since it was opened here.
+  bool lock() {
+    struct stat opened {}, named {};
+    return ::flock(file_, LOCK_EX | LOCK_NB) == 0 && ::fstat(file_, &opened) == 0 &&
+           ::stat(path_.c_str(), &named) == 0 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  }
   std::string note() const { return path_ + ".source"; }
 
   std::string dst_, url_, path_, version_;
   int file_ = -1;
   uint64_t size_ = 0;
-  bool done_ = false;
+  bool resumable_ = true, done_ = false;
 };
 
 // What the server says that identifies this version of the file; "" where it says nothing that parts can be put

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -243,6 +244,40 @@ TEST_F(Hub, ALaterCallGoesOnUnlessTheFileChanged) {
   EXPECT_EQ(start_of(server.requests().back()), 100u);
   EXPECT_EQ(read_file(path("a.pt")), changed);
   EXPECT_EQ(files(), 1u);
+}
+
+// Each has a file of its own until it is whole, however many there are.
+TEST_F(Hub, DownloadsAtTheSameTime) {
+  const std::string first(300000, 'a'), second(300000, 'b'), third(300000, 'c');
+  write_file(path("third"), third);
+  const auto download = [&](const std::string& url) {
+    download_url_to_file(url, path("a.pt"), std::nullopt, false);
+    return read_file(path("a.pt"));
+  };
+  std::string inner, outer;
+  Server other([&](const std::string&) {
+    inner = download("file://" + path("third"));
+    return response("200 OK", "ETag: \"2\"\r\n", second, second.size());
+  });
+  Server server([&](const std::string&) {
+    outer = download(other.url("/b.pt"));
+    return response("200 OK", "ETag: \"1\"\r\n", first, first.size());
+  });
+  EXPECT_TRUE(download(server.url("/a.pt")) == first);
+  EXPECT_TRUE(outer == second);
+  EXPECT_TRUE(inner == third);
+  EXPECT_EQ(files(), 2u);
+
+  std::atomic<int> whole{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) whole += download("file://" + path("third")) == third;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(whole, 80);
+  EXPECT_EQ(files(), 2u);
 }
 
 TEST_F(Hub, WithoutAVersionNothingIsKept) {

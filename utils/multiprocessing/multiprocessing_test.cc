@@ -179,6 +179,8 @@ TEST(Sharing, NamesAreChecked) {
         << tail;
   }
   EXPECT_EQ(open_by_name(name.substr(0, colon) + ":6;0;0,7;7,1;0").numel(), 0);
+  // One element of the memory, more often than can be counted.
+  EXPECT_THROW(open_by_name(name.substr(0, colon) + ":6;0;4294967296,4294967296;0,0;0"), c10::Error);
   // A later segment of the same number has another key.
   std::string other = name.substr(0, colon);
   other.back() = other.back() == '0' ? '1' : '0';

@@ -324,6 +324,7 @@ at::Tensor open_by_name(const std::string& name) {
                        sizes.size() == strides.size() && sizes.size() <= at::TensorImpl::kMaxDims &&
                        read_numbers(fields[4], grad) && grad.size() == 1 && grad[0] <= 1;
   TORCH_CHECK_VALUE(is_name, "open_by_name: '", name, "' is not a name that share_by_name gives");
+  c10::checked_numel(sizes);
   size_t bytes = 0;
   c10::DataPtr data = at::attach_shared_memory(name.substr(0, colon), &bytes);
   const auto type = static_cast<at::ScalarType>(dtype[0]);
