@@ -159,7 +159,8 @@ ProcessContext start_processes(const Function& fn, const std::vector<Argument>& 
       std::vector<int> kept = descriptors;
       kept.push_back(ended);
       kept.push_back(ends[1]);
-      return detail::spawn_process(c10::str("worker ", parent, " ", daemon ? 1 : 0, " ", rank, " ", ended, " ", ends[1]),
+      const int is_daemon = daemon ? 1 : 0;
+      return detail::spawn_process(c10::str("worker ", parent, " ", is_daemon, " ", rank, " ", ended, " ", ends[1]),
                                    kept);
     };
   }

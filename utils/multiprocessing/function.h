@@ -29,8 +29,8 @@
 
 namespace torch::multiprocessing {
 
-/// A process that was started by "spawn", or a worker of a Pool of such, calls its function here and ends; others go on.
-/// Call it at the beginning of main(), before flags are read: the process has no arguments but the program's name.
+/// A process that was started by "spawn", or a worker of a Pool of such, calls its function here and ends; others go
+/// on. Call it at the beginning of main(), before flags are read: the process has no arguments but the program's name.
 void freeze_support();
 
 /// An argument of a function in another process: what Queue::put() takes, a queue, or an end of a pipe.

@@ -275,7 +275,8 @@ class Pool::Impl {
     const bool kills = is_killed();
     for (Worker& worker : workers_) bury(worker, kills);
     if (!kills) return;
-    const auto thrown = std::make_exception_ptr(c10::Error("Pool: it was terminated before the call was done", nullptr));
+    const auto thrown =
+        std::make_exception_ptr(c10::Error("Pool: it was terminated before the call was done", nullptr));
     for (Worker& worker : workers_) {
       if (worker.task.has_value()) worker.task->fail(thrown);
     }

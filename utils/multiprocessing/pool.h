@@ -82,7 +82,8 @@ class ResultIterator {
   size_t at_ = 0;
 };
 
-/// Thread-safe. A worker that ends in a call is replaced by a new one; where new ones end at once, the pool is terminated.
+/// Thread-safe. A worker that ends in a call is replaced by a new one; where new ones end at once, the pool is
+/// terminated.
 class Pool {
  public:
   /// `processes`: 0 for as many as the machine has threads. `start_method`: "spawn" or "fork" (function.h). Throws

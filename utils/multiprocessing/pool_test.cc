@@ -192,7 +192,8 @@ TEST_P(Methods, ErrorsInPools) {
   Pool pool(2, GetParam());
   EXPECT_THROW(pool.join(), c10::ValueError);
   std::atomic<bool> told{false};
-  AsyncResult bad = pool.apply_async(kAdd, {int64_t{1}, int64_t{-1}}, nullptr, [&](std::exception_ptr) { told = true; });
+  AsyncResult bad =
+      pool.apply_async(kAdd, {int64_t{1}, int64_t{-1}}, nullptr, [&](std::exception_ptr) { told = true; });
   EXPECT_THAT(message_of<ProcessRaisedException>([&] { bad.get(); }), HasSubstr("a negative number: -1"));
   EXPECT_FALSE(bad.successful());
   EXPECT_THAT(message_of([&] { pool.apply(kNoLeaf); }), HasSubstr("send tensor.detach()"));

@@ -20,8 +20,8 @@ struct Descriptors;
 }  // namespace detail
 
 /// First in, first out, of any number of processes at both ends. Processes have it in common that are forked after it
-/// was made, and those that are started with it as an argument (function.h); copies of it are the same queue. Values and
-/// errors are those of send() (sharing.h), and what is said there of memory that is shared by name.
+/// was made, and those that are started with it as an argument (function.h); copies of it are the same queue. Values
+/// and errors are those of send() (sharing.h), and what is said there of memory that is shared by name.
 class Queue {
  public:
   /// Throws c10::Error with the system's reason where there are no more sockets.

@@ -138,8 +138,8 @@ std::string signal_name(int number) {
 ProcessExitedException detail::exited(int rank, pid_t pid, int status) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
-    return ProcessExitedException(c10::str("process ", rank, " terminated with signal ", signal_name(number)), rank, pid,
-                                  -number, signal_name(number));
+    return ProcessExitedException(c10::str("process ", rank, " terminated with signal ", signal_name(number)), rank,
+                                  pid, -number, signal_name(number));
   }
   const int code = WEXITSTATUS(status);
   return ProcessExitedException(c10::str("process ", rank, " terminated with exit code ", code), rank, pid, code,

@@ -5,8 +5,8 @@
 //   torch::multiprocessing::spawn([&](int rank) { results[rank] = work(rank); }, 4);   // waits; throws what a worker
 //   threw
 //
-// A process is forked with the one thread that forks it, and has the function and what it refers to. The thread pools of
-// this library begin anew in it; threads, locks and CUDA contexts of others do not, so that workers are best started
+// A process is forked with the one thread that forks it, and has the function and what it refers to. The thread pools
+// of this library begin anew in it; threads, locks and CUDA contexts of others do not, so that workers are best started
 // before those are. Processes that begin anew ("spawn", PyTorch's way) are started by function.h.
 #pragma once
 

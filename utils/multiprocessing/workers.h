@@ -11,8 +11,8 @@
 
 namespace torch::multiprocessing::detail {
 
-/// Starts process `rank`, which keeps the end `ended` of a pipe open while it lives and closes those of `of_parent`. The
-/// process, or -1 with the reason in errno.
+/// Starts process `rank`, which keeps the end `ended` of a pipe open while it lives and closes those of `of_parent`.
+/// The process, or -1 with the reason in errno.
 using Start = std::function<pid_t(int rank, int ended, const std::vector<int>& of_parent)>;
 ProcessContext start_all(int nprocs, bool daemon, const Start& start);
 

@@ -180,7 +180,9 @@ namespace torch::serialization {
 
 std::vector<std::string> get_unsafe_globals_in_checkpoint(const std::string& path) {
   auto bytes = std::make_shared<serialize::FileBytes>(path);
-  if (pickle::is_tar(bytes->view())) return pickle::unknown_globals(pickle::TarFile(std::move(bytes)).read_object_only());
+  if (pickle::is_tar(bytes->view())) {
+    return pickle::unknown_globals(pickle::TarFile(std::move(bytes)).read_object_only());
+  }
   if (pickle::is_legacy(bytes->view())) {
     pickle::LegacyFile file(std::move(bytes));
     return pickle::unknown_globals(file.object_only());

@@ -3,7 +3,7 @@
 //
 //   torch::utils::serialization::config::save.storage_alignment = 4096;     // storages at pages, for O_DIRECT
 //   torch::serialization::set_crc32_options(false);                         // large files, whose file system has sums
-//   torch::serialization::set_default_mmap_options(MAP_SHARED);             // what is written to tensors goes to the file
+//   torch::serialization::set_default_mmap_options(MAP_SHARED);             // writes to tensors go to the file
 //
 // They are the process's, and are set before threads save and load. They act on files of pickles (torch::save,
 // torch::load, torch::pickle); `load.mmap` and `load.mmap_flags` on safetensors files that torch::load reads, too.

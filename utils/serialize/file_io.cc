@@ -67,7 +67,8 @@ MappedFile::MappedFile(const std::string& path, bool shared) {
   Descriptor file{open_regular(path, &info, shared ? O_RDWR : O_RDONLY)};
   size_ = static_cast<size_t>(info.st_size);
   if (size_ == 0) return;
-  void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
+  const int flags = shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE;
+  void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, file.fd, 0);
   if (p == MAP_FAILED) {
     size_ = 0;
     throw_io_error("mmap", path);

@@ -36,7 +36,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// A file's bytes, mapped or in memory. They may be written to: that stays in this process, unless the mapping is shared.
+// A file's bytes, mapped or in memory. They may be written to: that stays in this process, unless the mapping is
+// shared.
 class FileBytes {
  public:
   // Throws IoError where the path cannot be read.
