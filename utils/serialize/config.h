@@ -34,8 +34,8 @@ struct Load {
 };
 
 struct Save {
-  /// Whether each record has its checksum, about a second for 2 GB. Without, damage is not noticed, and other programs
-  /// may complain when they unzip the file; torch::load and torch.load read it.
+  /// Whether each record has its checksum, half a second of the processor's for a GB. Without, damage is not noticed,
+  /// and other programs may complain when they unzip the file; torch::load and torch.load read it.
   bool compute_crc32 = true;
   /// Where storages begin in the file: at multiples of so many bytes, 1 to 32,768.
   uint64_t storage_alignment = 64;
