@@ -14,6 +14,8 @@
 #include "c10/value/object.h"
 #include "compile/training/training.h"
 #include "graph/capture/capture.h"
+#include "graph/ir/text.h"
+#include "utils/logging/logging.h"
 
 namespace torch::compiler {
 namespace {
@@ -227,6 +229,41 @@ struct Cache::Impl {
     for (const EntryPointer& entry : entries) total += entry->bytes();
     return total;
   }
+  // What the arguments of a call are, for people.
+  static std::string kinds_of(const std::vector<at::Tensor>& tensors) {
+    std::string text;
+    for (const at::Tensor& t : tensors) {
+      text += c10::str(text.empty() ? "" : ", ", t.scalar_type(), t.sizes(), " strides ", t.strides(), " on ",
+                       t.device(), t.requires_grad() ? " requires_grad" : "");
+    }
+    return text;
+  }
+  // Before the program is compiled for these.
+  void announce(const std::vector<at::Tensor>& tensors) {
+    using torch::_logging::Artifact;
+    if (!torch::_logging::is_on(Artifact::kGuards) && !torch::_logging::is_on(Artifact::kRecompiles)) return;
+    size_t before = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      before = entries.size();
+    }
+    const std::string kinds = kinds_of(tensors);
+    KD_LOG_ARTIFACT(kGuards) << "for " << kinds << "; grad mode " << (c10::thread_state().grad_enabled ? "on" : "off");
+    if (before == 0) return;
+    KD_LOG_ARTIFACT(kRecompiles) << "compiled again, beside " << before << " that there are, for " << kinds;
+  }
+
+  static void announce(const char* what, const Executable& made) {
+    const ExecutableReport& report = made.report();
+    KD_LOG_ARTIFACT(kFusion) << what << ": " << report.grouped_nodes << " of " << report.nodes << " nodes in "
+                             << report.groups << " groups, " << report.layer_nodes << " in " << report.layers
+                             << " layers";
+    if (!torch::_logging::is_on(torch::_logging::Artifact::kGraphCode)) return;
+    std::string text;
+    for (const graph::Node* node : made.graph().block()) text += "\n  " + graph::print_node(*node);
+    KD_LOG_ARTIFACT(kGraphCode) << what << ":" << text;
+  }
+
   void keep(EntryPointer entry) {
     const std::lock_guard<std::mutex> lock(mutex);
     ++counts.misses;
@@ -249,6 +286,7 @@ struct Cache::Impl {
     stack = program(stack);
   }
   void note(const std::string& why) {
+    KD_LOG_ARTIFACT(kGraphBreaks) << why;
     const std::lock_guard<std::mutex> lock(mutex);
     ++counts.eager_calls;
     if (counts.reasons.size() < kMostReasons &&
@@ -270,6 +308,7 @@ struct Cache::Impl {
       if (!entry->why.empty()) return refuse(stack, program, entry->why, /*always=*/true);
       return run(*entry, stack);
     }
+    announce(tensors_of(stack));
     const bool trains = key.requires_grad && c10::thread_state().grad_enabled && !c10::thread_state().inference;
     trains ? record(Words(words), stack, program) : capture(Words(words), stack, program);
   }
@@ -330,7 +369,9 @@ struct Cache::Impl {
     wanted.fuse = options.fuse;
     wanted.constants = constants.size();
     wanted.weights = &weights;
-    return std::make_shared<const Prepared>(std::move(constants), graph, inputs, wanted);
+    auto prepared = std::make_shared<const Prepared>(std::move(constants), graph, inputs, wanted);
+    announce("program", prepared->run);
+    return prepared;
   }
   // How many of the inputs, the first ones, are state and may be constants.
   size_t constants_of(const Entry& entry, const Stack& inputs) const {
@@ -376,6 +417,8 @@ struct Cache::Impl {
     entry->inputs = state_inputs(made.state);
     for (size_t i = state.tensors.size(); i < tensors; ++i) entry->inputs.push_back(i);
     entry->training = std::move(made.run);
+    announce("forward", entry->training->forward());
+    announce("backward", entry->training->backward());
     keep(entry);
   }
 

@@ -19,6 +19,7 @@
 #include "distributed/process_group/process_group_wrapper.h"
 #include "distributed/process_group/types.h"
 #include "distributed/store/prefix_store.h"
+#include "utils/logging/logging.h"
 
 namespace c10d {
 namespace {
@@ -178,6 +179,9 @@ Member make(const Plan& plan) {
 
 ProcessGroupPtr add(Member member) {
   register_process_group(member.group->getGroupName(), member.group);
+  KD_LOG_COMPONENT(kDistributed, INFO) << "process group '" << member.group->getGroupName() << "': rank "
+                                       << member.group->getRank() << " of " << member.group->getSize() << " on "
+                                       << member.backends;
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
   w.members.push_back(member);
@@ -306,6 +310,7 @@ void destroy_process_group(const GroupArg& group) {
   }
   for (; !leaving.empty(); leaving.pop_back()) {
     unregister_process_group(leaving.back().group->getGroupName());
+    KD_LOG_COMPONENT(kDistributed, INFO) << "process group '" << leaving.back().group->getGroupName() << "' ends";
     leaving.back().group->shutdown();
   }
 }

@@ -11,6 +11,7 @@
 #include "distributed/store/hash_store.h"
 #include "distributed/store/tcp_store.h"
 #include "distributed/testing/run_ranks.h"
+#include "utils/logging/logging.h"
 
 namespace c10d {
 namespace {
@@ -57,6 +58,16 @@ void with_ranks(int size, const std::function<void(int)>& body) {
 }
 
 // --- names and texts ---
+
+TEST(InitProcessGroup, IsLogged) {
+  torch::_logging::set_logs("distributed");
+  ::testing::internal::CaptureStderr();
+  with_ranks(2, [](int) {});
+  torch::_logging::set_logs("");
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  expect_contains(text, "[distributed] process group '0': rank 1 of 2 on cpu:gloo");
+  expect_contains(text, "[distributed] process group '0' ends");
+}
 
 TEST(GroupRegistry, Names) {
   const RankScope scope;

@@ -25,6 +25,7 @@
 #include "c10/cuda/testing.h"
 #include "tests/cuda_on_host/cupti/standin.h"
 #include "tests/cuda_on_host/runtime/standin.h"
+#include "utils/memory/history.h"
 #include "utils/profiler/emit_nvtx.h"
 
 // A profiler in the program: NVTX asks this symbol for one.
@@ -216,6 +217,49 @@ TEST(CudaMemory, IsCountedToTheOperatorsThatAskForIt) {
   EXPECT_EQ(averages.find("step")->device_memory_usage, 4096);
   EXPECT_EQ(averages.find("step")->self_device_memory_usage, -4096);
   EXPECT_NE(averages.table("self_cuda_memory_usage", 1).find("CUDA Mem"), std::string::npos) << averages.table();
+}
+
+TEST(CudaMemory, SnapshotsHaveItsSegments) {
+  torch::memory::record_memory_history();
+  const Tensor small = at::ones({256}, kOnDevice);
+  Tensor large = at::ones({3 << 20}, kOnDevice);
+  large = Tensor();
+  const torch::memory::Snapshot snapshot = torch::memory::snapshot();
+  torch::memory::stop_memory_history();
+  ASSERT_FALSE(snapshot.segments.empty());
+  for (const torch::memory::Segment& segment : snapshot.segments) {
+    uintptr_t end = segment.address;
+    for (const torch::memory::SegmentBlock& block : segment.blocks) {
+      EXPECT_EQ(block.address, end);
+      end += block.bytes;
+    }
+    EXPECT_EQ(end, segment.address + segment.bytes);
+  }
+  const auto value = snapshot.to_value().toGenericDict();
+  bool has_small = false, has_free = false;
+  for (const c10::IValue& item : value.at("segments").toListRef()) {
+    const auto segment = item.toGenericDict();
+    if (segment.at("device").toInt() != 1) continue;
+    for (const c10::IValue& part : segment.at("blocks").toListRef()) {
+      const auto block = part.toGenericDict();
+      const std::string& state = block.at("state").toStringRef();
+      if (block.at("address").toInt() == static_cast<int64_t>(reinterpret_cast<uintptr_t>(small.data_ptr()))) {
+        has_small = true;
+        EXPECT_EQ(state, "active_allocated");
+        EXPECT_EQ(segment.at("segment_type").toStringRef(), "small");
+        EXPECT_FALSE(block.at("frames").toListRef().empty());
+      }
+      has_free |= segment.at("segment_type").toStringRef() == "large" && state == "inactive" &&
+                  block.at("size").toInt() >= 12 << 20;
+    }
+  }
+  EXPECT_TRUE(has_small && has_free);
+  std::vector<std::string> actions;
+  for (const c10::IValue& entry : value.at("device_traces").toListRef()[1].toListRef()) {
+    actions.push_back(entry.toGenericDict().at("action").toStringRef());
+  }
+  EXPECT_NE(std::find(actions.begin(), actions.end(), "segment_alloc"), actions.end());
+  EXPECT_NE(std::find(actions.begin(), actions.end(), "free_completed"), actions.end());
 }
 
 std::vector<std::string>& nvtx_ranges() {

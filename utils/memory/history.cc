@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -48,6 +49,7 @@ class History final : public c10::AllocationObserver {
     }
     callback_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&begin_range, &end_range));
     c10::add_allocation_observer(this);
+    detail::segment_listener = &on_segment;
   }
 
   void stop() {
@@ -56,6 +58,7 @@ class History final : public c10::AllocationObserver {
       if (!is_on_) return;
       is_on_ = false;
     }
+    detail::segment_listener = nullptr;
     c10::remove_allocation_observer(this);
     at::removeCallback(callback_);
   }
@@ -66,8 +69,10 @@ class History final : public c10::AllocationObserver {
   }
 
   Snapshot snapshot() {
-    const std::lock_guard lock(mutex_);
     Snapshot out;
+    // The allocator tells this of its blocks under a lock of its own.
+    if (detail::segments != nullptr) out.segments = detail::segments();
+    const std::lock_guard lock(mutex_);
     for (const auto& [key, block] : blocks_) out.blocks.push_back(block);
     std::sort(out.blocks.begin(), out.blocks.end(),
               [](const Block& a, const Block& b) { return a.address < b.address; });
@@ -95,7 +100,7 @@ class History final : public c10::AllocationObserver {
     peak_ = std::max(peak_, total_);
     totals_[device] += bytes;
     blocks_[{device, block.address}] = block;
-    add({false, std::move(block), now_us(), totals_[device]});
+    add({false, std::move(block), now_us(), totals_[device], "", 0});
   }
 
   void freed(const void* data, size_t, size_t, c10::Device device) noexcept override {
@@ -107,10 +112,20 @@ class History final : public c10::AllocationObserver {
     blocks_.erase(found);
     total_ -= block.bytes;
     totals_[device] -= block.bytes;
-    add({true, block, now_us(), totals_[device]});
+    add({true, block, now_us(), totals_[device], "", 0});
   }
 
  private:
+  static void on_segment(const detail::SegmentEvent& event) {
+    History& self = instance();
+    auto origin = std::make_shared<Origin>();
+    if (!t_ranges.empty()) origin->range = t_ranges.back();
+    if (self.options_.stacks) origin->frames = c10::capture_frames(2);
+    const std::lock_guard lock(self.mutex_);
+    self.add({false, {event.address, event.bytes, event.device, std::move(origin)}, now_us(),
+              self.totals_[event.device], event.action, event.stream});
+  }
+
   static std::unique_ptr<at::ObserverContext> begin_range(const at::RecordFunction& range) {
     t_ranges.emplace_back(range.name());
     return nullptr;
@@ -240,7 +255,47 @@ c10::IValue Snapshot::to_value() const {
   Frames frames;
   Values segments = empty_list();
   const auto number = [](size_t value) { return static_cast<int64_t>(value); };
+  // By address, which is no other device's.
+  std::map<uintptr_t, const Block*> known;
+  for (const Block& block : blocks) known.emplace(block.address, &block);
+  std::set<size_t> with_segments;  // their numbers
+  for (const Segment& held : this->segments) {
+    with_segments.insert(number_of(held.device));
+    Values parts = empty_list();
+    size_t allocated = 0, active = 0, requested = 0;
+    for (const SegmentBlock& block : held.blocks) {
+      allocated += block.is_allocated ? block.bytes : 0;
+      active += block.is_active ? block.bytes : 0;
+      requested += block.is_active ? block.requested_bytes : 0;
+      const auto found = known.find(block.address);
+      Dict part = empty_dict();
+      part.insert("address", number(block.address));
+      part.insert("size", number(block.bytes));
+      part.insert("requested_size", number(block.requested_bytes));
+      part.insert("state", std::string(block.is_allocated ? "active_allocated"
+                                       : block.is_active  ? "active_awaiting_free"
+                                                          : "inactive"));
+      part.insert("frames", found == known.end() || !block.is_allocated ? empty_list()
+                                                                        : frames(found->second->origin->frames));
+      parts.push_back(part);
+    }
+    Dict segment = empty_dict();
+    segment.insert("device", number(number_of(held.device)));
+    segment.insert("address", number(held.address));
+    segment.insert("total_size", number(held.bytes));
+    segment.insert("allocated_size", number(allocated));
+    segment.insert("active_size", number(active));
+    segment.insert("requested_size", number(requested));
+    segment.insert("stream", held.stream);
+    segment.insert("segment_type", std::string(held.is_large ? "large" : "small"));
+    segment.insert("segment_pool_id", std::tuple<int64_t, int64_t>(held.pool.first, held.pool.second));
+    segment.insert("is_expandable", held.is_expandable);
+    segment.insert("frames", empty_list());
+    segment.insert("blocks", parts);
+    segments.push_back(segment);
+  }
   for (const Block& block : blocks) {
+    if (with_segments.count(number_of(block.device)) != 0) continue;
     const Values stack = frames(block.origin->frames);
     Dict part = empty_dict();
     part.insert("address", number(block.address));
@@ -270,13 +325,14 @@ c10::IValue Snapshot::to_value() const {
     const size_t device = number_of(event.block.device);
     while (traces.size() <= device) traces.push_back(empty_list());
     // Memory that is freed may be taken again at once.
-    for (const char* action : event.is_free ? std::vector<const char*>{"free_requested", "free_completed"}
+    for (const char* action : !event.action.empty() ? std::vector<const char*>{event.action.c_str()}
+                              : event.is_free ? std::vector<const char*>{"free_requested", "free_completed"}
                                             : std::vector<const char*>{"alloc"}) {
       Dict entry = empty_dict();
       entry.insert("action", std::string(action));
       entry.insert("addr", number(event.block.address));
       entry.insert("size", number(event.block.bytes));
-      entry.insert("stream", int64_t{0});
+      entry.insert("stream", event.stream);
       entry.insert("time_us", event.time_us);
       entry.insert("compile_context", event.block.origin->range);
       entry.insert("frames", frames(event.block.origin->frames));

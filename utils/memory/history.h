@@ -8,7 +8,8 @@
 //   torch::memory::stop_memory_history();
 //
 // This is the memory of tensors on the CPU, and of devices whose allocators tell c10::reportMemoryUsageToProfiler.
-// CUDA's caching allocator has a history of its own, of segments and streams: torch::cuda::memory (c10/cuda/memory.h).
+// With //utils/profiler:cuda_memory these are CUDA's, too, with the segments that their blocks are in. CUDA's caching
+// allocator has a history of its own besides: torch::cuda::memory (c10/cuda/memory.h).
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@
 
 #include "c10/core/device.h"
 #include "c10/value/ivalue.h"
+#include "utils/memory/segments.h"
 
 namespace torch::memory {
 
@@ -56,6 +58,10 @@ struct Event {
   int64_t time_us = 0;
   /// In use on the device afterwards.
   size_t total = 0;
+  /// Of the allocator itself: "segment_alloc", "segment_free", "segment_map", "segment_unmap", and the segment is
+  /// `block`; empty for a block that is allocated or freed.
+  std::string action;
+  int64_t stream = 0;
 };
 
 /// What one range held when most was in use.
@@ -69,6 +75,8 @@ struct Snapshot {
   /// In use now, of what began while the history was recorded.
   std::vector<Block> blocks;
   std::vector<Event> events;
+  /// Of CUDA's caching allocator, where //utils/profiler:cuda_memory is linked; they were there before, too.
+  std::vector<Segment> segments;
   /// In use at the highest moment, on all devices together; it may lie before the oldest event.
   size_t peak_bytes = 0;
   /// Who held it, the largest first; their sum is peak_bytes.
@@ -76,8 +84,8 @@ struct Snapshot {
 
   /// peak_by_range as text, at most `row_limit` rows (-1: all).
   std::string peak_table(int64_t row_limit = -1) const;
-  /// As torch.cuda.memory._snapshot() gives it: "segments", each block being one of its own, and "device_traces". The
-  /// CPU is device 0; a device of another type follows with its index added to 1.
+  /// As torch.cuda.memory._snapshot() gives it: "segments" and "device_traces". Where a device has no segments, each
+  /// block is one of its own. The CPU is device 0; a device of another type follows with its index added to 1.
   c10::IValue to_value() const;
   /// As a pickle of that, which PyTorch's viewer and torch.cuda._memory_viz read. Throws Error where the file cannot be
   /// written.

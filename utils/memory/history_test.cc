@@ -144,5 +144,43 @@ TEST(MemoryHistory, WritesThePickleOfTheViewer) {
   std::remove(path.c_str());
 }
 
+// As //utils/profiler:cuda_memory has them; with that one, //tests/cuda_on_host:profiler_test.
+TEST(MemoryHistory, SegmentsOfDevices) {
+  detail::segments = [] {
+    Segment segment;
+    segment.device = c10::Device(c10::kCUDA, 0);
+    segment.address = 0x1000;
+    segment.bytes = 0x600;
+    segment.stream = 7;
+    segment.blocks = {{0x1000, 0x200, 0x1f0, true, true},
+                      {0x1200, 0x200, 0x200, false, true},
+                      {0x1400, 0x200, 0, false, false}};
+    return std::vector<Segment>{segment};
+  };
+  EXPECT_EQ(detail::segment_listener.load(), nullptr);
+  record_memory_history();
+  detail::segment_listener.load()({"segment_alloc", c10::Device(c10::kCUDA, 0), 0x1000, 0x600, 7});
+  const Snapshot now = snapshot();
+  stop_memory_history();
+  detail::segments = nullptr;
+  EXPECT_EQ(detail::segment_listener.load(), nullptr);
+  const auto all = now.to_value().toGenericDict();
+  const auto segment = all.at("segments").toListRef()[0].toGenericDict();
+  EXPECT_EQ(segment.at("device").toInt(), 1);
+  EXPECT_EQ(segment.at("allocated_size").toInt(), 0x200);
+  EXPECT_EQ(segment.at("active_size").toInt(), 0x400);
+  EXPECT_EQ(segment.at("requested_size").toInt(), 0x3f0);
+  EXPECT_EQ(segment.at("segment_type").toStringRef(), "small");
+  std::vector<std::string> states;
+  for (const c10::IValue& block : segment.at("blocks").toListRef()) {
+    states.push_back(block.toGenericDict().at("state").toStringRef());
+  }
+  EXPECT_EQ(states, (std::vector<std::string>{"active_allocated", "active_awaiting_free", "inactive"}));
+  const auto entry = all.at("device_traces").toListRef()[1].toListRef()[0].toGenericDict();
+  EXPECT_EQ(entry.at("action").toStringRef(), "segment_alloc");
+  EXPECT_EQ(entry.at("size").toInt(), 0x600);
+  EXPECT_EQ(entry.at("stream").toInt(), 7);
+}
+
 }  // namespace
 }  // namespace torch::memory

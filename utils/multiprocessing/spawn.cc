@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "utils/multiprocessing/workers.h"
+
 namespace torch::multiprocessing {
 
 // A worker holds the writing end of `ended` and nothing else does, so that it is closed when the worker ends; what it
@@ -42,7 +44,10 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-[[noreturn]] void run_worker(const std::function<void(int)>& fn, int rank, int ended, bool daemon, pid_t parent) {
+}  // namespace
+
+void detail::run_worker(const std::function<void(int)>& fn, int rank, int ended, bool daemon, pid_t parent) {
+  ::fcntl(ended, F_SETFL, 0);
   ::prctl(PR_SET_PDEATHSIG, daemon ? SIGKILL : SIGINT);
   if (::getppid() != parent) ::_exit(1);
   int code = 0;
@@ -61,6 +66,8 @@ void write_all(int file, const std::string& text) {
   std::fflush(nullptr);
   ::_exit(code);
 }
+
+namespace {
 
 // Takes what the worker wrote; once the pipe is closed, how it ended.
 void read_from(Worker& worker) {
@@ -123,17 +130,21 @@ std::string signal_name(int number) {
     throw ProcessRaisedException(c10::str("Process ", rank, " terminated with the following error:\n", worker.thrown),
                                  rank, worker.pid);
   }
-  if (WIFSIGNALED(worker.status)) {
-    const int number = WTERMSIG(worker.status);
-    throw ProcessExitedException(c10::str("process ", rank, " terminated with signal ", signal_name(number)), rank,
-                                 worker.pid, -number, signal_name(number));
-  }
-  const int code = WEXITSTATUS(worker.status);
-  throw ProcessExitedException(c10::str("process ", rank, " terminated with exit code ", code), rank, worker.pid, code,
-                               std::nullopt);
+  throw detail::exited(rank, worker.pid, worker.status);
 }
 
 }  // namespace
+
+ProcessExitedException detail::exited(int rank, pid_t pid, int status) {
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    return ProcessExitedException(c10::str("process ", rank, " terminated with signal ", signal_name(number)), rank,
+                                  pid, -number, signal_name(number));
+  }
+  const int code = WEXITSTATUS(status);
+  return ProcessExitedException(c10::str("process ", rank, " terminated with exit code ", code), rank, pid, code,
+                                std::nullopt);
+}
 
 ProcessContext::ProcessContext(std::vector<Worker> workers, bool daemon)
     : workers_(std::move(workers)), daemon_(daemon) {}
@@ -175,35 +186,58 @@ std::vector<pid_t> ProcessContext::pids() const {
   return pids;
 }
 
-ProcessContext start_processes(const std::function<void(int)>& fn, int nprocs, bool daemon,
-                               const std::string& start_method) {
+ProcessContext detail::start_all(int nprocs, bool daemon, const Start& start) {
   TORCH_CHECK_VALUE(nprocs >= 0, "start_processes: expected nprocs >= 0, got ", nprocs);
-  TORCH_CHECK_VALUE(start_method == "fork", "start_processes: the start method is \"fork\", got \"", start_method,
-                    "\": a C++ function cannot be sent to a process that did not have it");
   std::fflush(nullptr);
-  const pid_t parent = ::getpid();
   std::vector<Worker> workers;
+  const auto give_up = [&] {
+    stop(workers, SIGKILL, milliseconds(0));
+    for (const Worker& worker : workers) ::close(worker.ended);
+  };
   for (int rank = 0; rank < nprocs; ++rank) {
     int ends[2] = {-1, -1};
     pid_t pid = -1;
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) pid = ::fork();
-    if (pid == 0) {
-      for (const Worker& worker : workers) ::close(worker.ended);
+    int reason = 0;
+    try {
+      if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+        std::vector<int> of_parent{ends[0]};
+        for (const Worker& worker : workers) of_parent.push_back(worker.ended);
+        pid = start(rank, ends[1], of_parent);
+      }
+      reason = errno;
+    } catch (...) {
       ::close(ends[0]);
-      ::fcntl(ends[1], F_SETFL, 0);
-      run_worker(fn, rank, ends[1], daemon, parent);
+      ::close(ends[1]);
+      give_up();
+      throw;
     }
-    const int reason = errno;
     if (ends[1] >= 0) ::close(ends[1]);
     if (pid < 0) {
       if (ends[0] >= 0) ::close(ends[0]);
-      stop(workers, SIGKILL, milliseconds(0));
-      for (const Worker& worker : workers) ::close(worker.ended);
+      give_up();
       TORCH_CHECK(false, "start_processes: cannot start process ", rank, ": ", std::strerror(reason));
     }
     workers.push_back({pid, ends[0], "", 0, true});
   }
   return ProcessContext(std::move(workers), daemon);
+}
+
+pid_t detail::fork_process(const std::vector<int>& closed, const std::function<void()>& body) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  for (const int descriptor : closed) ::close(descriptor);
+  body();
+  ::_exit(0);
+}
+
+ProcessContext start_processes(const std::function<void(int)>& fn, int nprocs, bool daemon,
+                               const std::string& start_method) {
+  TORCH_CHECK_VALUE(start_method == "fork", "start_processes: the start method is \"fork\", got \"", start_method,
+                    "\": \"spawn\" takes a torch::multiprocessing::Function, which a process finds by its name");
+  const pid_t parent = ::getpid();
+  return detail::start_all(nprocs, daemon, [&](int rank, int ended, const std::vector<int>& of_parent) {
+    return detail::fork_process(of_parent, [&] { detail::run_worker(fn, rank, ended, daemon, parent); });
+  });
 }
 
 ProcessContext spawn(const std::function<void(int)>& fn, int nprocs, bool join, bool daemon) {

@@ -5,10 +5,9 @@
 //   torch::multiprocessing::spawn([&](int rank) { results[rank] = work(rank); }, 4);   // waits; throws what a worker
 //   threw
 //
-// PyTorch starts a new interpreter for each and pickles the function; here a process is forked, which needs neither:
-// the function and what it refers to are there. A process is forked with the one thread that forks it. The thread pools
+// A process is forked with the one thread that forks it, and has the function and what it refers to. The thread pools
 // of this library begin anew in it; threads, locks and CUDA contexts of others do not, so that workers are best started
-// before those are.
+// before those are. Processes that begin anew ("spawn", PyTorch's way) are started by function.h.
 #pragma once
 
 #include <sys/types.h>

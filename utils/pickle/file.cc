@@ -150,7 +150,7 @@ c10::IValue load(std::shared_ptr<FileBytes> bytes, const LoadOptions& options) {
 }
 
 c10::IValue load(const std::string& path, const LoadOptions& options) {
-  return load(std::make_shared<FileBytes>(path), options);
+  return load(serialize::open_for_load(path), options);
 }
 
 std::string inspect(std::shared_ptr<FileBytes> bytes, size_t limit) {
@@ -175,6 +175,23 @@ std::string inspect(const std::string& path, size_t limit) {
 }
 
 }  // namespace torch::pickle
+
+namespace torch::serialization {
+
+std::vector<std::string> get_unsafe_globals_in_checkpoint(const std::string& path) {
+  auto bytes = std::make_shared<serialize::FileBytes>(path);
+  if (pickle::is_tar(bytes->view())) {
+    return pickle::unknown_globals(pickle::TarFile(std::move(bytes)).read_object_only());
+  }
+  if (pickle::is_legacy(bytes->view())) {
+    pickle::LegacyFile file(std::move(bytes));
+    return pickle::unknown_globals(file.object_only());
+  }
+  const pickle::ZipFile file(std::move(bytes));
+  return pickle::unknown_globals(pickle::ZipPickle(file, "data").read());
+}
+
+}  // namespace torch::serialization
 
 namespace torch::jit {
 namespace {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "c10/value/ivalue.h"
 #include "utils/pickle/values.h"
@@ -35,3 +36,11 @@ void save(const c10::IValue& value, serialize::Sink& sink, bool ordered = false)
 void save(const c10::IValue& value, const std::string& path, bool ordered = false);
 
 }  // namespace torch::pickle
+
+namespace torch::serialization {
+
+/// The names in a file of pickles ("__main__.Config") that torch::load refuses, sorted; empty for a file that it reads.
+/// Nothing is loaded. Throws FormatError for what is no such file, IoError.
+std::vector<std::string> get_unsafe_globals_in_checkpoint(const std::string& path);
+
+}  // namespace torch::serialization

@@ -8,6 +8,7 @@
 #include "c10/core/grad_mode.h"
 #include "c10/util/safe_numerics.h"
 #include "utils/pickle/names.h"
+#include "utils/serialize/config.h"
 
 namespace torch::pickle {
 
@@ -63,6 +64,13 @@ void drop_owner(void* context) {
 c10::Storage foreign(char* data, uint64_t size, std::shared_ptr<void> owner) {
   c10::DataPtr pointer(data, new std::shared_ptr<void>(std::move(owner)), &drop_owner, c10::Device(c10::kCPU));
   return c10::Storage(c10::Storage::use_byte_size_t(), size, std::move(pointer));
+}
+
+// Of the file's size, without what it holds.
+c10::Storage blank(uint64_t size, ScalarType dtype) {
+  c10::Storage storage(c10::StorageImpl::allocate_cpu(size));
+  if (dtype == ScalarType::Bool) std::memset(storage.mutable_data(), 0, size);
+  return storage;
 }
 
 }  // namespace
@@ -152,7 +160,7 @@ c10::Storage Storages::take(NodeId at, const StorageBytes& bytes, ScalarType dty
 }
 
 c10::Storage Storages::load(NodeId at, const StorageBytes& bytes, ScalarType dtype, c10::Device device) const {
-  c10::Storage storage = take(at, bytes, dtype);
+  c10::Storage storage = serialization::skip_data::is_on() ? blank(bytes.size, dtype) : take(at, bytes, dtype);
   if (device.is_cpu()) return storage;
   const auto size = static_cast<int64_t>(bytes.size);
   const at::Tensor all(at::TensorImpl::contiguous(storage.impl(), ScalarType::Byte, c10::Device(c10::kCPU), {size}));

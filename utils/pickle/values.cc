@@ -1,6 +1,7 @@
 #include "utils/pickle/values.h"
 
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "aten/core/empty.h"
@@ -112,6 +113,28 @@ bool is_tensor_type(const Node& node) {
                                             (node.module() == "torch.nn.parameter" && node.name() == "Parameter"));
 }
 
+const Callable* find(const Node& global) {
+  if (global.kind != NodeKind::kGlobal) return nullptr;
+  const std::string_view module = global.module(), name = global.name();
+  for (const Callable& c : kCallables) {
+    if (c.name == name && c.module == module) return &c;
+  }
+  return nullptr;
+}
+
+bool is_in_table(const Node& global) {
+  if (find(global) != nullptr || is_tensor_type(global)) return true;
+  const std::string_view module = global.module(), name = global.name();
+  if (module == "torch") {
+    if (dtype_of_name(name).has_value()) return true;
+    for (const Constant& c : kConstants) {
+      if (c.name == name) return true;
+    }
+  }
+  const bool has_storages = module == "torch" || module == "torch.cuda" || module == "torch.storage";
+  return has_storages && dtype_of_storage_class(name).has_value();
+}
+
 class Builder {
  public:
   Builder(const Tree& tree, StorageSource& source, const LoadOptions& options, ScriptObjects* objects)
@@ -155,7 +178,6 @@ class Builder {
 
   // Every global of the pickle, used or not, is one of the table.
   void check_names() const;
-  const Callable* find(const Node& global) const;
   Call call_of(NodeId id) const;
   static std::string class_name(const Node& node) { return c10::str(node.module(), ".", node.name()); }
   // f() of objects_, with the node's place in what it throws.
@@ -243,28 +265,11 @@ class Builder {
   uint64_t copied_ = 0;
 };
 
-const Callable* Builder::find(const Node& global) const {
-  if (global.kind != NodeKind::kGlobal) return nullptr;
-  const std::string_view module = global.module(), name = global.name();
-  for (const Callable& c : kCallables) {
-    if (c.name == name && c.module == module) return &c;
-  }
-  return nullptr;
-}
-
 void Builder::check_names() const {
   for (NodeId id = 0; id < tree_.size(); ++id) {
     const Node& node = tree_[id];
-    if (node.kind == NodeKind::kGlobal) {
-      if (find(node) != nullptr || is_tensor_type(node) || is_script_class(node)) continue;
-      const std::string_view module = node.module(), name = node.name();
-      if (module == "torch" && dtype_of_name(name).has_value()) continue;
-      bool known = false;
-      if (module == "torch" || module == "torch.cuda" || module == "torch.storage")
-        known = dtype_of_storage_class(name).has_value();
-      for (const Constant& c : kConstants) known |= module == "torch" && c.name == name;
-      if (known) continue;
-      tree_.fail(id, c10::str("Unsupported global: GLOBAL ", node.module(), ".", name,
+    if (node.kind == NodeKind::kGlobal && !is_script_class(node) && !is_in_table(node)) {
+      tree_.fail(id, c10::str("Unsupported global: GLOBAL ", node.module(), ".", node.name(),
                               " was not an allowed global by default."));
     }
     if (node.kind == NodeKind::kCall && !is_script_class(tree_[node.a])) call_of(id);
@@ -931,6 +936,15 @@ at::Tensor Builder::numbers(NodeId id, const char* what, ScalarType dtype) {
 }
 
 }  // namespace
+
+std::vector<std::string> unknown_globals(const Tree& tree) {
+  std::set<std::string> names;
+  for (NodeId id = 0; id < tree.size(); ++id) {
+    const Node& node = tree[id];
+    if (node.kind == NodeKind::kGlobal && !is_in_table(node)) names.insert(c10::str(node.module(), ".", node.name()));
+  }
+  return {names.begin(), names.end()};
+}
 
 c10::IValue to_value(const Tree& tree, StorageSource& source, const LoadOptions& options, ScriptObjects* objects) {
   return Builder(tree, source, options, objects).run();

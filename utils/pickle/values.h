@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "c10/core/device.h"
 #include "c10/value/ivalue.h"
@@ -36,6 +37,9 @@ class ScriptObjects {
   // A list or dict that is said to be of a type ("Dict[str, int]").
   virtual c10::IValue tagged(const c10::IValue& value, const std::string& type) = 0;
 };
+
+// The globals ("module.name") that the table does not have, sorted, each once.
+std::vector<std::string> unknown_globals(const Tree& tree);
 
 // Throws FormatError for what the table does not have ("Unsupported global: ..."), NotImplementedError for what this
 // library has no value for (nested tensors, quantized ones of 4 and 2 bits, integers beyond 64 bits).

@@ -15,6 +15,7 @@
 #include "utils/pickle/names.h"
 #include "utils/pickle/script.h"
 #include "utils/pickle/zip.h"
+#include "utils/serialize/config.h"
 
 namespace torch::pickle {
 namespace {
@@ -478,7 +479,9 @@ void add_storages(ZipWriter& zip, const std::string& name, const PickledValue& p
     const size_t element = stored.untyped ? 1 : c10::elementSize(stored.dtype);
     const size_t bytes = stored.storage.nbytes() / element * element;
     const std::string record = c10::str(name, "/", i, ending);
-    if (stored.storage.device().is_cpu()) {
+    if (serialization::skip_data::is_on()) {
+      zip.add(record, nullptr, bytes);
+    } else if (stored.storage.device().is_cpu()) {
       zip.add(record, stored.storage.data(), bytes);
     } else {
       zip.add_copy(record, std::string(static_cast<const char*>(copied(stored.storage, bytes).data_ptr()), bytes));
@@ -495,10 +498,12 @@ void save(const IValue& value, serialize::Sink& sink, bool ordered) {
   Pickler pickler(ordered);
   std::string bytes = pickler.run(value);
   const PickledValue pickle{std::move(bytes), pickler.storages()};
-  ZipWriter zip(sink, "archive");
+  const auto& config = torch::utils::serialization::config::save;
+  const std::string alignment = std::to_string(config.storage_alignment);
+  ZipWriter zip(sink, "archive", {config.compute_crc32, config.storage_alignment});
   zip.add("data.pkl", pickle.bytes.data(), pickle.bytes.size());
   zip.add(".format_version", "1", 1);
-  zip.add(".storage_alignment", "64", 2);
+  zip.add(".storage_alignment", alignment.data(), alignment.size());
   zip.add("byteorder", "little", 6);
   add_storages(zip, "data", pickle);
   zip.add("version", "3\n", 2);

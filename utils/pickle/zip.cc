@@ -20,7 +20,8 @@ constexpr uint64_t kEndBytes = 22;
 constexpr uint64_t kLongestComment = 65535;
 // libzip tries every end record that there is.
 constexpr size_t kMostEnds = 100;
-constexpr uint64_t kAlignment = 64;
+// More would not fit the field of the padding.
+constexpr uint64_t kLargestAlignment = 32768;
 constexpr uint16_t kPaddingField = 0x4246;  // "FB"
 // Deflate packs a run at 1032 to 1 at best.
 constexpr uint64_t kMostInflation = 1040;
@@ -276,8 +277,8 @@ class ZipWriter::Tape {
   };
 
   // Where the data of a record with such a header will lie, rounded up.
-  uint64_t next_data(uint64_t header_bytes) const {
-    return (end_ + header_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  uint64_t next_data(uint64_t header_bytes, uint64_t alignment) const {
+    return (end_ + header_bytes + alignment - 1) / alignment * alignment;
   }
   uint64_t end() const { return end_; }
   void expect(uint64_t begin, const void* data, uint64_t size) {
@@ -292,7 +293,12 @@ class ZipWriter::Tape {
     for (const Record& r : records_) {
       const uint64_t text = r.begin - r.before;
       sink.write(text_.data() + done, text - done);
-      if (r.size > 0) sink.write(r.data, r.size);
+      if (r.data != nullptr) {
+        if (r.size > 0) sink.write(r.data, r.size);
+      } else {
+        static constexpr char kZeros[65536] = {};
+        for (uint64_t left = r.size, n = 0; left > 0; left -= n) sink.write(kZeros, n = std::min(left, sizeof kZeros));
+      }
       done = text;
     }
     sink.write(text_.data() + done, text_.size() - done);
@@ -338,7 +344,8 @@ class ZipWriter::Tape {
                                          [](uint64_t at, const Record& r) { return at < r.begin; });
     const Record* r = behind == records_.begin() ? nullptr : &*(behind - 1);
     if (r != nullptr && at_ < r->begin + r->size) {
-      sound_ &= size <= r->begin + r->size - at_ && std::memcmp(data, r->data + (at_ - r->begin), size) == 0;
+      sound_ &= size <= r->begin + r->size - at_ &&
+                (r->data == nullptr || std::memcmp(data, r->data + (at_ - r->begin), size) == 0);
     } else {
       const uint64_t at = at_ - (r == nullptr ? 0 : r->before + r->size);
       sound_ &= at <= text_.size();
@@ -357,8 +364,73 @@ class ZipWriter::Tape {
   ZipError error_;
 };
 
-ZipWriter::ZipWriter(Sink& sink, std::string top)
-    : sink_(sink), top_(std::move(top)), tape_(new Tape), names_(kHashStart), contents_(kHashStart) {
+// Data without a checksum. libzip computes one of what it stores, so this says that it is packed already, by a method
+// that libzip hands on as it is, and once it is read, when libzip writes the header, that it is stored.
+class ZipWriter::Bare {
+ public:
+  Bare(const void* data, uint64_t size) : data_(static_cast<const char*>(data)), size_(size) {}
+
+  static zip_int64_t call(void* self, void* data, zip_uint64_t size, zip_source_cmd_t command) {
+    return static_cast<Bare*>(self)->run(data, size, command);
+  }
+
+ private:
+  zip_int64_t run(void* data, uint64_t size, zip_source_cmd_t command) {
+    switch (command) {
+      case ZIP_SOURCE_OPEN:
+        at_ = 0;
+        return 0;
+      case ZIP_SOURCE_READ: {
+        const uint64_t n = std::min(size, size_ - at_);
+        if (data_ == nullptr) {
+          std::memset(data, 0, n);
+        } else {
+          std::memcpy(data, data_ + at_, n);
+        }
+        at_ += n;
+        return static_cast<zip_int64_t>(n);
+      }
+      case ZIP_SOURCE_CLOSE:
+        is_read_ = true;
+        return 0;
+      case ZIP_SOURCE_FREE:
+        return 0;
+      case ZIP_SOURCE_STAT: {
+        auto* stat = static_cast<zip_stat_t*>(data);
+        zip_stat_init(stat);
+        stat->valid = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_CRC;
+        stat->size = stat->comp_size = size_;
+        stat->comp_method = is_read_ ? ZIP_CM_STORE : ZIP_CM_DEFLATE;
+        stat->crc = 0;
+        return sizeof *stat;
+      }
+      case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(error_.get(), data, size);
+      case ZIP_SOURCE_SUPPORTS:
+        return ZIP_SOURCE_SUPPORTS_READABLE;
+      default:
+        zip_error_set(error_.get(), ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+  }
+
+  const char* data_;
+  uint64_t size_;
+  uint64_t at_ = 0;
+  bool is_read_ = false;
+  ZipError error_;
+};
+
+ZipWriter::ZipWriter(Sink& sink, std::string top, const Options& options)
+    : sink_(sink),
+      top_(std::move(top)),
+      options_(options),
+      tape_(new Tape),
+      names_(kHashStart),
+      contents_(kHashStart) {
+  TORCH_CHECK_VALUE(options.alignment >= 1 && options.alignment <= kLargestAlignment,
+                    "zip: expected an alignment of storages of 1 to ", kLargestAlignment, " bytes, got ",
+                    options.alignment);
   ZipError error;
   zip_source_t* source = zip_source_function_create(&Tape::call, tape_.get(), error.get());
   archive_ = source == nullptr ? nullptr : zip_open_from_source(source, ZIP_CREATE | ZIP_TRUNCATE, error.get());
@@ -380,14 +452,17 @@ void ZipWriter::add(std::string_view record, const void* data, uint64_t size) {
   const std::string name = top_ + "/" + std::string(record);
   const bool wide = size >= std::numeric_limits<uint32_t>::max();
   const uint64_t header = kLocalBytes + name.size() + 4 + (wide ? kLocal64Bytes : 0);
-  const uint64_t begin = tape_->next_data(header);
+  const uint64_t begin = tape_->next_data(header, options_.alignment);
   const std::string padding(begin - tape_->end() - header, 'Z');
   tape_->expect(begin, data, size);
-  zip_source_t* source = zip_source_buffer(archive_, data, size, /*freep=*/0);
+  const bool is_zeros = data == nullptr && size > 0, is_bare = is_zeros || !options_.checksums;
+  if (is_bare) bare_.push_back(std::make_unique<Bare>(data, size));
+  zip_source_t* source = is_bare ? zip_source_function(archive_, &Bare::call, bare_.back().get())
+                                 : zip_source_buffer(archive_, data, size, /*freep=*/0);
   const zip_int64_t added = source == nullptr ? -1 : zip_file_add(archive_, name.c_str(), source, ZIP_FL_ENC_UTF_8);
   if (added < 0) zip_source_free(source);
   const auto index = static_cast<zip_uint64_t>(added);
-  const bool ok = added >= 0 && zip_set_file_compression(archive_, index, ZIP_CM_STORE, 0) == 0 &&
+  const bool ok = added >= 0 && (is_bare || zip_set_file_compression(archive_, index, ZIP_CM_STORE, 0) == 0) &&
                   zip_file_set_dostime(archive_, index, 0, kFirstDay, 0) == 0 &&
                   zip_file_extra_field_set(archive_, index, kPaddingField, ZIP_EXTRA_FIELD_NEW,
                                            reinterpret_cast<const zip_uint8_t*>(padding.data()),
@@ -395,6 +470,7 @@ void ZipWriter::add(std::string_view record, const void* data, uint64_t size) {
   if (!ok) fail(zip_get_error(archive_), c10::str("the record '", record, "' cannot be added"));
   for (const char c : name) names_ = (names_ ^ static_cast<unsigned char>(c)) * kHashFactor;
   contents_ = (contents_ ^ size) * kHashFactor;
+  if (is_zeros) return;
   contents_ = (contents_ ^ crc_of(data, std::min(size, kHashedBytes))) * kHashFactor;
 }
 

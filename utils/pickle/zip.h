@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "utils/serialize/file_io.h"
@@ -80,12 +81,18 @@ bool is_zip(std::string_view bytes);
 // caller's until then.
 class ZipWriter {
  public:
-  ZipWriter(Sink& sink, std::string top);
+  struct Options {
+    bool checksums = true;    // without, they are written as 0
+    uint64_t alignment = 64;  // of data in the file, 1 to 32,768
+  };
+  ZipWriter(Sink& sink, std::string top) : ZipWriter(sink, std::move(top), Options()) {}
+  // Throws ValueError for another alignment.
+  ZipWriter(Sink& sink, std::string top, const Options& options);
   ~ZipWriter();
   ZipWriter(const ZipWriter&) = delete;
   ZipWriter& operator=(const ZipWriter&) = delete;
 
-  // Uncompressed; the data begins at a multiple of 64.
+  // Uncompressed; the data begins at a multiple of the alignment. Null `data`: zeros, without a checksum.
   void add(std::string_view name, const void* data, uint64_t size);
   // The same with bytes that are copied.
   void add_copy(std::string_view name, std::string data);
@@ -94,11 +101,14 @@ class ZipWriter {
 
  private:
   class Tape;
+  class Bare;
   [[noreturn]] void fail(zip_error* error, const std::string& what) const;
 
   Sink& sink_;
   std::string top_;
+  Options options_;
   std::unique_ptr<Tape> tape_;
+  std::vector<std::unique_ptr<Bare>> bare_;
   zip* archive_ = nullptr;
   std::deque<std::string> copies_;
   uint64_t names_, contents_;  // hashes

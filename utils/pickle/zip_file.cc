@@ -1,6 +1,9 @@
 #include "utils/pickle/zip_file.h"
 
+#include <bit>
 #include <utility>
+
+#include "utils/serialize/config.h"
 
 namespace torch::pickle {
 namespace {
@@ -42,6 +45,10 @@ ZipFile::ZipFile(std::shared_ptr<FileBytes> bytes) : zip_(std::move(bytes)) {
     if (text != "little" && text != "big")
       fail(zip_, c10::str("the byte order '", text.substr(0, 100), "' is unknown"));
     big_endian_ = text == "big";
+  } else if (const auto order = serialization::get_default_load_endianness(); order.has_value() && !is_script()) {
+    using serialization::LoadEndianness;
+    big_endian_ = *order == LoadEndianness::BIG ||
+                  (*order == LoadEndianness::NATIVE && std::endian::native == std::endian::big);
   }
 }
 
@@ -77,6 +84,7 @@ StorageBytes ZipPickle::find(std::string_view key, const Tree& tree, NodeId at) 
   const ZipReader& zip = file_.zip_;
   const ZipRecord* record = zip.find(c10::str(name_, "/", key));
   if (record == nullptr) tree.fail(at, c10::str("the file has no record ", name_, "/", key));
+  if (serialization::skip_data::is_on()) return {nullptr, record->size};
   if (!record->deflated) {
     zip.check(*record);
     return {zip.stored(*record), record->size, zip.bytes()};

@@ -3,31 +3,19 @@
 #include <memory>
 #include <string>
 
-#include "aten/core/tensor.h"
 #include "c10/cuda/nvtx.h"
 #include "c10/util/exception.h"
+#include "utils/profiler/range_text.h"
 
 namespace torch::autograd::profiler {
 namespace {
 
 thread_local bool t_on = false;
 
-std::string sizes_text(const c10::IValue& value) {
-  std::string text = "[";
-  if (value.isTensor() && value.toTensor().defined()) {
-    for (const int64_t size : value.toTensor().sizes()) text += (text.size() == 1 ? "" : ", ") + std::to_string(size);
-  }
-  return text + "]";
-}
-
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& range) {
   std::string text = range.name();
   if (range.seqNr() >= 0) text += ", seq = " + std::to_string(range.seqNr());
-  if (range.num_inputs() > 0) {
-    std::string sizes;
-    for (const c10::IValue& input : range.inputs()) sizes += (sizes.empty() ? "" : ", ") + sizes_text(input);
-    text += ", sizes = [" + sizes + "]";
-  }
+  text += detail::sizes_text(range);
   c10::cuda::nvtx::range_push(text.c_str());
   return nullptr;
 }

@@ -163,11 +163,11 @@ void InputArchive::load(std::shared_ptr<FileBytes> bytes, bool verify, std::opti
 }
 
 void InputArchive::load_from(const std::string& path, std::optional<c10::Device> device) {
-  load(std::make_shared<FileBytes>(path), /*verify=*/false, device);
+  load(open_for_load(path), /*verify=*/false, device);
 }
 
 void InputArchive::load_verified(const std::string& path) {
-  load(std::make_shared<FileBytes>(path), /*verify=*/true, std::nullopt);
+  load(open_for_load(path), /*verify=*/true, std::nullopt);
 }
 
 void InputArchive::load_bytes(std::string bytes, std::optional<c10::Device> device) {

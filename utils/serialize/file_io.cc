@@ -8,7 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <utility>
+
+#include "utils/serialize/config.h"
 
 namespace torch::serialize {
 namespace {
@@ -21,10 +24,10 @@ struct Descriptor {
   }
 };
 
-int open_regular(const std::string& path, struct stat* info) {
+int open_regular(const std::string& path, struct stat* info, int access = O_RDONLY) {
   check_path(path);
   // O_NONBLOCK: a FIFO must not hang us before fstat tells what it is.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = ::open(path.c_str(), access | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw_open_error(path);
   Descriptor guard{fd};
   if (::fstat(fd, info) != 0) throw_io_error("stat", path);
@@ -59,12 +62,13 @@ void sync_folder(const std::string& folder) {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) {
+MappedFile::MappedFile(const std::string& path, bool shared) {
   struct stat info;
-  Descriptor file{open_regular(path, &info)};
+  Descriptor file{open_regular(path, &info, shared ? O_RDWR : O_RDONLY)};
   size_ = static_cast<size_t>(info.st_size);
   if (size_ == 0) return;
-  void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
+  const int flags = shared ? MAP_SHARED : MAP_PRIVATE | MAP_NORESERVE;
+  void* p = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, file.fd, 0);
   if (p == MAP_FAILED) {
     size_ = 0;
     throw_io_error("mmap", path);
@@ -83,6 +87,16 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
+}
+
+std::shared_ptr<FileBytes> open_for_load(const std::string& path) {
+  const auto& config = torch::utils::serialization::config::load;
+  if (!config.mmap) {
+    return std::make_shared<FileBytes>(read_file(path, std::numeric_limits<uint64_t>::max()), path);
+  }
+  TORCH_CHECK_VALUE(config.mmap_flags == MAP_PRIVATE || config.mmap_flags == MAP_SHARED,
+                    "torch::load: expected config::load.mmap_flags MAP_PRIVATE or MAP_SHARED, got ", config.mmap_flags);
+  return std::make_shared<FileBytes>(MappedFile(path, config.mmap_flags == MAP_SHARED), path);
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {

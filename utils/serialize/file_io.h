@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +18,9 @@ namespace torch::serialize {
 class MappedFile {
  public:
   MappedFile() = default;
-  // Throws IoError where the path cannot be opened or is not a regular file.
-  explicit MappedFile(const std::string& path);
+  // Throws IoError where the path cannot be opened or is not a regular file. `shared`: what is written through data()
+  // goes to the file, which must be writable.
+  explicit MappedFile(const std::string& path, bool shared = false);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -34,11 +36,13 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// A file's bytes, mapped or in memory. They may be written to: that stays in this process.
+// A file's bytes, mapped or in memory. They may be written to: that stays in this process, unless the mapping is
+// shared.
 class FileBytes {
  public:
   // Throws IoError where the path cannot be read.
   explicit FileBytes(const std::string& path) : file_(path), origin_(path) {}
+  FileBytes(MappedFile file, std::string origin) : file_(std::move(file)), origin_(std::move(origin)) {}
   FileBytes(std::string bytes, std::string origin) : bytes_(std::move(bytes)), origin_(std::move(origin)) {}
 
   char* data() { return file_.data() != nullptr ? file_.data() : bytes_.data(); }
@@ -51,6 +55,10 @@ class FileBytes {
   std::string bytes_;
   std::string origin_;
 };
+
+// A file as torch::load takes it: mapped or read, as torch::utils::serialization::config::load says (config.h). Throws
+// IoError, and ValueError for mmap_flags that are none.
+std::shared_ptr<FileBytes> open_for_load(const std::string& path);
 
 // Where a file's bytes go, piece by piece.
 class Sink {

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "c10/cuda/frontend.h"
 #include "c10/memory/cpu_allocator.h"
@@ -30,6 +32,45 @@ std::string value_in(const char* path, const std::string& key, char separator) {
     return line.substr(begin, line.find_last_not_of(" \t\"") + 1 - begin);
   }
   return {};
+}
+
+// The first line of a file; empty where there is none.
+std::string line_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "L1d cache: 48K (cpus 0)" and so on, of the first processor.
+std::string caches() {
+  std::string text;
+  const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index";
+  for (int i = 0;; ++i) {
+    const std::string cache = folder + std::to_string(i) + "/", level = line_of(cache + "level");
+    if (level.empty()) return text;
+    const std::string type = line_of(cache + "type");
+    const char* const kind = type == "Data" ? "d" : type == "Instruction" ? "i" : "";
+    text += c10::str("L", level, kind, " cache: ", line_of(cache + "size"), " (cpus ",
+                     line_of(cache + "shared_cpu_list"), ")\n");
+  }
+}
+
+std::string vulnerabilities() {
+  const std::filesystem::path folder = "/sys/devices/system/cpu/vulnerabilities";
+  std::map<std::string, std::string> all;
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
+    all[file.path().filename().string()] = line_of(file.path().string());
+  }
+  std::string text;
+  for (const auto& [name, state] : all) text += c10::str("Vulnerability ", name, ": ", state, "\n");
+  return text;
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "N/A" : value;
 }
 
 std::string or_unknown(const std::string& text) {
@@ -71,9 +112,24 @@ std::string get_pretty_env_info() {
   line("Is CUDA available", torch::cuda::is_available() ? "True" : "False");
   line("CUDA devices", std::to_string(torch::cuda::device_count()));
   const long cudnn = at::Context::versionCuDNN();
+  for (int i = 0; i < torch::cuda::device_count(); ++i) {
+    line(c10::str("GPU ", i).c_str(), torch::cuda::get_device_name(static_cast<c10::DeviceIndex>(i)));
+  }
+  line("CUDA_MODULE_LOADING set to", variable("CUDA_MODULE_LOADING"));
+  line("Nvidia driver version", or_unknown(line_of("/proc/driver/nvidia/version")));
   line("cuDNN version", cudnn == 0 ? "None" : std::to_string(cudnn));
+  line("Caching allocator config", variable("PYTORCH_CUDA_ALLOC_CONF"));
   text += "\nCPU:\n";
   line("Model name", or_unknown(cpu));
+  line("Architecture", system.machine);
+  for (const auto& [name, key] : {std::pair("Vendor ID", "vendor_id"), std::pair("CPU family", "cpu family"),
+                                  std::pair("Model", "model"), std::pair("Stepping", "stepping"),
+                                  std::pair("Core(s) per socket", "cpu cores"), std::pair("BogoMIPS", "bogomips"),
+                                  std::pair("Flags", "flags")}) {
+    line(name, or_unknown(value_in("/proc/cpuinfo", key, ':')));
+  }
+  text += caches() + vulnerabilities();
+  line("NUMA node(s)", or_unknown(line_of("/sys/devices/system/node/online")));
   line("CPU(s)", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
   line("CPU capability", at::get_cpu_capability());
   const auto memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));

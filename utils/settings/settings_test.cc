@@ -98,7 +98,8 @@ TEST(Settings, Texts) {
   ::setenv("KINDLING_OF_THE_TEST", "here", 1);
   const std::string text = utils::collect_env::get_pretty_env_info();
   for (const char* part : {"PyTorch version: ", "OS: ", "Libc version: glibc-", "Is CUDA available: ",
-                           "CPU:\nModel name: ", "KINDLING_OF_THE_TEST=here\n", "ATen/Parallel:"}) {
+                           "CPU:\nModel name: ", "\nFlags: ", "\nNUMA node(s): ", "\nNvidia driver version: ",
+                           "\nCaching allocator config: ", "KINDLING_OF_THE_TEST=here\n", "ATen/Parallel:"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }
