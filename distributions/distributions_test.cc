@@ -537,6 +537,19 @@ TEST(Kl, ClassesOfTheUsersOwn) {
   expect_near(kl_divergence(Decay(a), other), wanted, 1e-12);
 }
 
+// Types that say which formula give what the classes of the running program give, whatever a program registered.
+TEST(Kl, StaticTypesChooseAsClassesDo) {
+  const Uniform p(0.0, 1.0);
+  const Pareto q(2.0, 1.0);
+  EXPECT_EQ(kl_divergence(p, q).item<float>(), INFINITY);
+  register_kl<Uniform, Pareto>([](const Uniform&, const Pareto&) { return at::full({}, 3.0); });
+  EXPECT_EQ(kl_divergence(p, q).item<float>(), 3);
+  EXPECT_EQ(kl_divergence(static_cast<const Distribution&>(p), q).item<float>(), 3);
+  EXPECT_THROW(kl_divergence(Normal(), Normal(0.0, 1.0)), c10::Error);
+  const Chi2 chi2(2.0);
+  expect_near(kl_divergence(chi2.as<Gamma>(), Gamma(1.5, 0.7)), kl_divergence(chi2, Gamma(1.5, 0.7)), 0);
+}
+
 TEST(Kl, EntropyFollowsFromTheNormalizer) {
   const Normal normal(kLocScale[0], kLocScale[1]);
   const Gamma gamma(kTwoPositive[0], kTwoPositive[1]);
