@@ -550,6 +550,20 @@ TEST(Kl, StaticTypesChooseAsClassesDo) {
   expect_near(kl_divergence(chi2.as<Gamma>(), Gamma(1.5, 0.7)), kl_divergence(chi2, Gamma(1.5, 0.7)), 0);
 }
 
+// Against PyTorch 2.15.
+TEST(Distributions, EdgesOfParametersAndDtypes) {
+  EXPECT_EQ(number(Geometric(1.0).log_prob(at::zeros({}))), 0);
+  EXPECT_EQ(number(Geometric(1.0).log_prob(at::ones({}))), -INFINITY);
+  const Chi2 chi2(at::ones({}, at::kLong));
+  EXPECT_EQ(number(chi2.mean()), 1);
+  EXPECT_EQ(chi2.log_prob(at::ones({})).scalar_type(), at::kFloat);
+  EXPECT_NEAR(number(chi2.log_prob(at::ones({}))), -1.4189385, 1e-6);
+  EXPECT_TRUE(std::isnan(number(Kumaraswamy(at::ones({}, at::kLong), 2).mode())));
+  // Values come in the dtype of the parameters.
+  EXPECT_EQ(Gamma(1.0, 1.0).log_prob(at::ones({}, at::kDouble)).scalar_type(), at::kFloat);
+  EXPECT_EQ(HalfCauchy(1.0).log_prob(at::ones({}, at::kDouble)).scalar_type(), at::kFloat);
+}
+
 TEST(Kl, EntropyFollowsFromTheNormalizer) {
   const Normal normal(kLocScale[0], kLocScale[1]);
   const Gamma gamma(kTwoPositive[0], kTwoPositive[1]);
