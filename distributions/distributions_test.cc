@@ -559,6 +559,10 @@ TEST(Distributions, EdgesOfParametersAndDtypes) {
   EXPECT_EQ(chi2.log_prob(at::ones({})).scalar_type(), at::kFloat);
   EXPECT_NEAR(number(chi2.log_prob(at::ones({}))), -1.4189385, 1e-6);
   EXPECT_TRUE(std::isnan(number(Kumaraswamy(at::ones({}, at::kLong), 2).mode())));
+  // A cdf without a derivative by the concentration throws in backward.
+  const Tensor below = Gamma(at::ones({}).requires_grad_(), 1.0).cdf(at::ones({}));
+  EXPECT_NEAR(number(below.detach()), 1 - std::exp(-1.0), 1e-6);
+  EXPECT_THROW(below.backward(), c10::NotImplementedError);
   // Values come in the dtype of the parameters.
   EXPECT_EQ(Gamma(1.0, 1.0).log_prob(at::ones({}, at::kDouble)).scalar_type(), at::kFloat);
   EXPECT_EQ(HalfCauchy(1.0).log_prob(at::ones({}, at::kDouble)).scalar_type(), at::kFloat);
