@@ -183,7 +183,9 @@ Tensor GeometricImpl::sample(IntArrayRef sample_shape) const {
 }
 Tensor GeometricImpl::log_prob(const Tensor& value) const {
   check_value(value);
-  return value * at::log1p(-probs()) + at::log(probs());
+  // 0 * log(0) at value 0 of probability 1 is 0.
+  const Tensor certain = at::logical_and(at::eq(probs(), 1), at::eq(value, 0));
+  return value * at::log1p(-at::where(certain, 0.0, probs())) + at::log(probs());
 }
 Tensor GeometricImpl::entropy() const {
   return detail::cross_entropy_with_logits(logits(), probs()) / probs();

@@ -537,6 +537,37 @@ TEST(Kl, ClassesOfTheUsersOwn) {
   expect_near(kl_divergence(Decay(a), other), wanted, 1e-12);
 }
 
+// Types that say which formula give what the classes of the running program give, whatever a program registered.
+TEST(Kl, StaticTypesChooseAsClassesDo) {
+  const Uniform p(0.0, 1.0);
+  const Pareto q(2.0, 1.0);
+  EXPECT_EQ(kl_divergence(p, q).item<float>(), INFINITY);
+  register_kl<Uniform, Pareto>([](const Uniform&, const Pareto&) { return at::full({}, 3.0); });
+  EXPECT_EQ(kl_divergence(p, q).item<float>(), 3);
+  EXPECT_EQ(kl_divergence(static_cast<const Distribution&>(p), q).item<float>(), 3);
+  EXPECT_THROW(kl_divergence(Normal(), Normal(0.0, 1.0)), c10::Error);
+  const Chi2 chi2(2.0);
+  expect_near(kl_divergence(chi2.as<Gamma>(), Gamma(1.5, 0.7)), kl_divergence(chi2, Gamma(1.5, 0.7)), 0);
+}
+
+// Against PyTorch 2.15.
+TEST(Distributions, EdgesOfParametersAndDtypes) {
+  EXPECT_EQ(number(Geometric(1.0).log_prob(at::zeros({}))), 0);
+  EXPECT_EQ(number(Geometric(1.0).log_prob(at::ones({}))), -INFINITY);
+  const Chi2 chi2(at::ones({}, at::kLong));
+  EXPECT_EQ(number(chi2.mean()), 1);
+  EXPECT_EQ(chi2.log_prob(at::ones({})).scalar_type(), at::kFloat);
+  EXPECT_NEAR(number(chi2.log_prob(at::ones({}))), -1.4189385, 1e-6);
+  EXPECT_TRUE(std::isnan(number(Kumaraswamy(at::ones({}, at::kLong), 2).mode())));
+  // A cdf without a derivative by the concentration throws in backward.
+  const Tensor below = Gamma(at::ones({}).requires_grad_(), 1.0).cdf(at::ones({}));
+  EXPECT_NEAR(number(below.detach()), 1 - std::exp(-1.0), 1e-6);
+  EXPECT_THROW(below.backward(), c10::NotImplementedError);
+  // Values come in the dtype of the parameters.
+  EXPECT_EQ(Gamma(1.0, 1.0).log_prob(at::ones({}, at::kDouble)).scalar_type(), at::kFloat);
+  EXPECT_EQ(HalfCauchy(1.0).log_prob(at::ones({}, at::kDouble)).scalar_type(), at::kFloat);
+}
+
 TEST(Kl, EntropyFollowsFromTheNormalizer) {
   const Normal normal(kLocScale[0], kLocScale[1]);
   const Gamma gamma(kTwoPositive[0], kTwoPositive[1]);

@@ -118,8 +118,8 @@ Tensor GammaImpl::rsample(IntArrayRef sample_shape) const {
 }
 Tensor GammaImpl::log_prob(const Tensor& value) const {
   check_value(value);
-  return at::xlogy(concentration, rate) + at::xlogy(concentration - 1, value) - rate * value -
-         at::lgamma(concentration);
+  const Tensor x = at::to(value, rate.device(), rate.scalar_type());
+  return at::xlogy(concentration, rate) + at::xlogy(concentration - 1, x) - rate * x - at::lgamma(concentration);
 }
 Tensor GammaImpl::cdf(const Tensor& value) const {
   check_value(value);
@@ -138,7 +138,8 @@ std::shared_ptr<DistributionImpl> GammaImpl::expanded(IntArrayRef batch_shape) c
   return std::make_shared<GammaImpl>(at::expand(concentration, batch_shape), at::expand(rate, batch_shape));
 }
 
-Chi2Impl::Chi2Impl(const Tensor& df) : GammaImpl(0.5 * df, at::full_like(df, 0.5)) {}
+// Halves of integers are of floating point.
+Chi2Impl::Chi2Impl(const Tensor& df) : GammaImpl(0.5 * df, at::full_like(0.5 * df, 0.5)) {}
 
 Chi2::Chi2(const TensorOrNumber& df, ValidateArgs validate_args) {
   hold(detail::make<Chi2Impl>(validate_args, broadcast_all({df})[0]));

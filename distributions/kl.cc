@@ -2,6 +2,8 @@
 
 #include <limits>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "aten/ops/binary/ops.h"
@@ -74,6 +76,7 @@ constexpr detail::KlRule kComposed[] = {
 
 // --- which formula ---
 
+// Formulas of the program.
 struct Registered {
   const Kind *p, *q;
   KlFunction function;
@@ -82,19 +85,6 @@ struct Registered {
 struct Registry {
   std::mutex mutex;
   std::vector<Registered> rules;
-
-  Registry() {
-    for (const detail::KlRules& rules : {detail::KlRules{kComposed, std::size(kComposed)},
-                                         detail::kl_rules_univariate(), detail::kl_rules_multivariate()}) {
-      for (size_t i = 0; i < rules.count; ++i) {
-        const detail::KlRule& rule = rules.first[i];
-        this->rules.push_back(
-            {rule.p, rule.q, [function = rule.function](const Distribution& p, const Distribution& q) {
-               return function(p.impl(), q.impl());
-             }});
-      }
-    }
-  }
 };
 
 Registry& registry() {
@@ -109,30 +99,67 @@ int distance(const Kind& kind, const Kind& base) {
   return steps;
 }
 
+// The formula nearest by p and then by q, and the one nearest the other way round. Of two for the same pair, the first.
+class Nearest {
+ public:
+  Nearest(const Kind& p, const Kind& q) : p_(p), q_(q) {}
+  // A formula is a Registered or a KlRule, and outlives this.
+  template <class Rule>
+  void consider(const Rule& rule) {
+    if (!p_.is(*rule.p) || !q_.is(*rule.q)) return;
+    const int by_p = distance(p_, *rule.p), by_q = distance(q_, *rule.q);
+    const auto take = [&](Found& found, std::pair<int, int> steps) {
+      if (found.p && found.steps <= steps) return;
+      found = {rule.p, rule.q, steps, nullptr, nullptr};
+      if constexpr (std::is_same_v<Rule, Registered>) {
+        found.registered = &rule.function;
+      } else {
+        found.known = rule.function;
+      }
+    };
+    take(left_, {by_p, by_q});
+    take(right_, {by_q, by_p});
+  }
+  KlFunction function() const {
+    TORCH_CHECK_NOT_IMPLEMENTED(left_.p, "kl_divergence: no formula for ", p_.name, " and ", q_.name);
+    if (left_.p != right_.p || left_.q != right_.q)
+      TORCH_WARN("kl_divergence: of ", p_.name, " and ", q_.name, " two formulas are as near; that of ", left_.p->name,
+                 " and ", left_.q->name, " is taken, not that of ", right_.p->name, " and ", right_.q->name);
+    if (left_.registered) return *left_.registered;
+    return [known = left_.known](const Distribution& p, const Distribution& q) { return known(p.impl(), q.impl()); };
+  }
+
+ private:
+  struct Found {
+    const Kind *p = nullptr, *q = nullptr;
+    std::pair<int, int> steps;
+    const KlFunction* registered = nullptr;
+    Tensor (*known)(const DistributionImpl& p, const DistributionImpl& q) = nullptr;
+  };
+  const Kind &p_, &q_;
+  Found left_, right_;
+};
+
 }  // namespace
 
-Tensor kl_divergence(const Distribution& p, const Distribution& q) {
-  const Kind &of_p = p.impl().kind(), &of_q = q.impl().kind();
+Tensor detail::kl_divergence_by(const KlRules* rules, size_t count, const Distribution& p, const Distribution& q) {
+  Nearest nearest(p.impl().kind(), q.impl().kind());
   KlFunction function;
   {
     std::lock_guard lock(registry().mutex);
-    // Nearest by p and then by q, and the other way round.
-    const Registered *left = nullptr, *right = nullptr;
-    std::pair<int, int> left_distance, right_distance;
-    for (const Registered& rule : registry().rules) {
-      if (!of_p.is(*rule.p) || !of_q.is(*rule.q)) continue;
-      const int by_p = distance(of_p, *rule.p), by_q = distance(of_q, *rule.q);
-      if (!left || std::pair(by_p, by_q) < left_distance) left = &rule, left_distance = {by_p, by_q};
-      if (!right || std::pair(by_q, by_p) < right_distance) right = &rule, right_distance = {by_q, by_p};
+    for (const Registered& rule : registry().rules) nearest.consider(rule);
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t k = 0; k < rules[i].count; ++k) nearest.consider(rules[i].first[k]);
     }
-    TORCH_CHECK_NOT_IMPLEMENTED(left, "kl_divergence: no formula for ", of_p.name, " and ", of_q.name);
-    if (left != right)
-      TORCH_WARN("kl_divergence: of ", of_p.name, " and ", of_q.name, " two formulas are as near; that of ",
-                 left->p->name, " and ", left->q->name, " is taken, not that of ", right->p->name, " and ",
-                 right->q->name);
-    function = left->function;
+    function = nearest.function();
   }
   return function(p, q);
+}
+
+Tensor kl_divergence(const Distribution& p, const Distribution& q) {
+  const detail::KlRules all[] = {
+      {kComposed, std::size(kComposed)}, detail::kl_rules_univariate(), detail::kl_rules_multivariate()};
+  return detail::kl_divergence_by(all, std::size(all), p, q);
 }
 
 void register_kl(const Kind& p, const Kind& q, KlFunction function) {

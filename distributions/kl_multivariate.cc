@@ -79,12 +79,18 @@ Tensor kl(const P& p, const Q& q) {
   return 0.5 * (log_determinant(q) - log_determinant(p) + trace_of(q, p) + distance(q, q.loc - p.loc) - n);
 }
 
-constexpr detail::KlRule kRules[] = {
-    detail::kl_rule<Full, Full, kl<Full, Full>>(),
-    detail::kl_rule<Full, LowRank, kl<Full, LowRank>>(),
-    detail::kl_rule<LowRank, Full, kl<LowRank, Full>>(),
-    detail::kl_rule<LowRank, LowRank, kl<LowRank, LowRank>>(),
-};
+}  // namespace
+
+#define KD_DEFINE_KL_FORMULA(P, Q)                                                          \
+  Tensor detail::KlFormula<P##Impl, Q##Impl>::compute(const P##Impl& p, const Q##Impl& q) { \
+    return kl(p, q);                                                                        \
+  }
+KD_KL_MULTIVARIATE(KD_DEFINE_KL_FORMULA)
+
+namespace {
+
+#define KD_KL_RULE(P, Q) detail::KlFormula<P##Impl, Q##Impl>::rule(),
+constexpr detail::KlRule kRules[] = {KD_KL_MULTIVARIATE(KD_KL_RULE)};
 
 }  // namespace
 

@@ -184,13 +184,13 @@ Tensor normal_cross_entropy(const N& q, const Tensor& mean, const Tensor& varian
   return 0.5 * std::log(2 * pi) + at::log(q.scale) + squared / (2 * at::pow(q.scale, 2));
 }
 template <class P_>
-Tensor to_normal(const P_& p, const N& q) {
+Tensor kl(const P_& p, const N& q) {
   return -p.entropy() + normal_cross_entropy(q, p.mean(), p.variance());
 }
 
 // log(high - low) - H(p) where p lies between the bounds.
 template <class P_>
-Tensor unit_to_uniform(const P_& p, const R& q) {
+Tensor kl(const P_& p, const R& q) {
   const Tensor outside = at::logical_or(at::gt(q.low, 0), at::lt(q.high, 1));
   return finite_where_not(outside, -p.entropy() + at::log(q.high - q.low));
 }
@@ -284,110 +284,23 @@ Tensor kl(const R& p, const P& q) {
   return finite_where_not(at::lt(p.low, q.scale), divergence);
 }
 
-template <class P_, class Q_>
-constexpr detail::KlRule known() {
-  return detail::kl_rule<P_, Q_, kl>();
-}
-template <class P_>
-constexpr detail::KlRule normal_of() {
-  return detail::kl_rule<P_, N, to_normal<P_>>();
-}
-template <class P_, class Q_>
-constexpr detail::KlRule infinite_of() {
-  return detail::kl_rule<P_, Q_, never<P_, Q_>>();
-}
+}  // namespace
 
-constexpr detail::KlRule kRules[] = {
-    known<BernoulliImpl, BernoulliImpl>(),
-    known<BinomialImpl, BinomialImpl>(),
-    known<CategoricalImpl, CategoricalImpl>(),
-    known<OneHotCategoricalImpl, OneHotCategoricalImpl>(),
-    known<DirichletImpl, DirichletImpl>(),
-    known<CauchyImpl, CauchyImpl>(),
-    known<GeometricImpl, GeometricImpl>(),
-    known<HalfNormalImpl, HalfNormalImpl>(),
-    known<PoissonImpl, PoissonImpl>(),
-    known<BernoulliImpl, PoissonImpl>(),
-    infinite_of<PoissonImpl, BernoulliImpl>(),
-    infinite_of<PoissonImpl, BinomialImpl>(),
+#define KD_DEFINE_KL_FORMULA(P, Q)                                                          \
+  Tensor detail::KlFormula<P##Impl, Q##Impl>::compute(const P##Impl& p, const Q##Impl& q) { \
+    return kl(p, q);                                                                        \
+  }
+KD_KL_FORMULAS(KD_DEFINE_KL_FORMULA)
+#define KD_DEFINE_KL_INFINITE(P, Q)                                                         \
+  Tensor detail::KlFormula<P##Impl, Q##Impl>::compute(const P##Impl& p, const Q##Impl& q) { \
+    return never(p, q);                                                                     \
+  }
+KD_KL_INFINITE(KD_DEFINE_KL_INFINITE)
 
-    known<B, B>(),
-    known<B, C>(),
-    known<B, E>(),
-    known<B, G>(),
-    normal_of<B>(),
-    infinite_of<B, P>(),
-    detail::kl_rule<B, R, unit_to_uniform<B>>(),
+namespace {
 
-    known<C, C>(),
-    known<C, E>(),
-    normal_of<C>(),
-    infinite_of<C, P>(),
-    detail::kl_rule<C, R, unit_to_uniform<C>>(),
-
-    infinite_of<E, B>(),
-    infinite_of<E, C>(),
-    known<E, E>(),
-    known<E, G>(),
-    known<E, U>(),
-    normal_of<E>(),
-    infinite_of<E, P>(),
-    infinite_of<E, R>(),
-
-    infinite_of<G, B>(),
-    infinite_of<G, C>(),
-    known<G, E>(),
-    known<G, G>(),
-    known<G, U>(),
-    normal_of<G>(),
-    infinite_of<G, P>(),
-    infinite_of<G, R>(),
-
-    infinite_of<U, B>(),
-    infinite_of<U, C>(),
-    infinite_of<U, E>(),
-    infinite_of<U, G>(),
-    known<U, U>(),
-    normal_of<U>(),
-    infinite_of<U, P>(),
-    infinite_of<U, R>(),
-
-    infinite_of<L, B>(),
-    infinite_of<L, C>(),
-    infinite_of<L, E>(),
-    infinite_of<L, G>(),
-    known<L, L>(),
-    normal_of<L>(),
-    infinite_of<L, P>(),
-    infinite_of<L, R>(),
-
-    infinite_of<N, B>(),
-    infinite_of<N, C>(),
-    infinite_of<N, E>(),
-    infinite_of<N, G>(),
-    known<N, U>(),
-    known<N, L>(),
-    known<N, N>(),
-    infinite_of<N, P>(),
-    infinite_of<N, R>(),
-
-    infinite_of<P, B>(),
-    infinite_of<P, C>(),
-    known<P, E>(),
-    known<P, G>(),
-    known<P, N>(),
-    known<P, P>(),
-    infinite_of<P, R>(),
-
-    known<R, B>(),
-    known<R, C>(),
-    known<R, E>(),
-    known<R, G>(),
-    known<R, U>(),
-    normal_of<R>(),
-    known<R, P>(),
-    known<R, R>(),
-};
+#define KD_KL_RULE(P, Q) detail::KlFormula<P##Impl, Q##Impl>::rule(),
+constexpr detail::KlRule kRules[] = {KD_KL_FORMULAS(KD_KL_RULE) KD_KL_INFINITE(KD_KL_RULE)};
 // Of PyTorch's 87 the others are those of multivariate normal distributions and of what kl.cc composes.
 static_assert(std::size(kRules) == 80);
 

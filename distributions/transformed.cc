@@ -145,7 +145,7 @@ Tensor HalfCauchyImpl::variance() const {
 }
 Tensor HalfCauchyImpl::log_prob(const Tensor& value) const {
   check_value(value);
-  return half_log_prob(base_dist, value);
+  return half_log_prob(base_dist, at::to(value, scale().device(), scale().scalar_type()));
 }
 Tensor HalfCauchyImpl::cdf(const Tensor& value) const {
   check_value(value);
@@ -334,7 +334,7 @@ Tensor KumaraswamyImpl::mean() const {
   return kumaraswamy_moment(concentration1, concentration0, 1);
 }
 Tensor KumaraswamyImpl::mode() const {
-  return at::full_like(concentration1, kNaN);
+  return at::full_like(at::reciprocal(concentration1), kNaN);
 }
 Tensor KumaraswamyImpl::variance() const {
   return kumaraswamy_moment(concentration1, concentration0, 2) - at::pow(mean(), 2);

@@ -644,6 +644,46 @@ TEST(JaggedOperators, ConvertToAndFromPadded) {
   EXPECT_EQ(three().to_padded_tensor(0, at::IntArrayRef({4, 6, 5})).sizes(), at::IntArrayRef({4, 6, 5}));
 }
 
+TEST(JaggedOperators, ReadAndWritePlaces) {
+  at::manual_seed(4);
+  const Tensor values = at::randn({9, 4}, at::kDouble), offsets = torch::tensor({0, 3, 4, 9});
+  const Tensor nt = nested_tensor_from_jagged(values, offsets), turned = nt.transpose(1, 2);
+  const Tensor holes = nested_tensor_from_jagged(values, offsets, torch::tensor({2, 1, 3}));
+  const Tensor part = torch::tensor({0, 2, -1}), place = torch::tensor({1, 4, -2}), column = torch::tensor({3, 0, 2});
+  const Tensor rows = torch::tensor({1, 8, 7});
+  expect_equal(nt.index({part, place}), values.index({rows}));
+  expect_equal(nt.index({part, place, column}), values.index({rows, column}));
+  expect_equal(turned.index({part, column, place}), values.index({rows, column}));
+  expect_equal(holes.index({part, torch::tensor({1, 2, -3})}), values.index({torch::tensor({1, 6, 4})}));
+  // What is written is in the values, and adds up where a place comes twice.
+  const Tensor given = at::randn({3, 4}, at::kDouble);
+  expect_equal(nt.index_put({part, place}, given).values(), values.index_put({rows}, given));
+  const Tensor twice = torch::tensor({0, 0}), ones = at::ones({2, 4}, at::kDouble);
+  expect_equal(nt.index_put({twice, twice}, ones, true).values(), values.index_put({twice}, ones, true));
+  const Tensor copy = turned.clone();
+  const auto version = copy._version();
+  copy.index_put_({part, column, place}, torch::tensor(7.0, at::kDouble));
+  expect_equal(copy.transpose(1, 2).values(), values.index_put({rows, column}, torch::tensor(7.0, at::kDouble)));
+  EXPECT_GT(copy._version(), version);
+  const auto f = [&](const Tensors& x) -> Tensors {
+    const Tensor whole = nested_tensor_from_jagged(x[0], offsets);
+    const Tensor written = whole.mul(2);
+    written.index_put_({part, place}, x[1]);
+    return {whole.index({part, place}), whole.index_put({twice, twice}, x[1][0], true).values(), written.values()};
+  };
+  const auto result = torch::autograd::gradcheck(f, {values.clone().requires_grad_(), given.clone().requires_grad_()});
+  EXPECT_TRUE(result.ok) << result.message;
+  expect_error(
+      [&] {
+        nt.index_put_({torch::tensor({1}), torch::tensor({3})}, torch::tensor(7.0, at::kDouble));
+      },
+      "Some indices in the ragged dimension are out of bounds!");
+  expect_error([&] { holes.index({torch::tensor({0}), torch::tensor({2})}); }, "ragged dimension are out of bounds!");
+  expect_error([&] { nt.index({torch::tensor({3}), torch::tensor({0})}); }, "batch dimension are out of bounds!");
+  expect_error([&] { nt.index({part}); }, "integer index tensors for its dimensions 0 to 1");
+  expect_error([&] { nt.index({part, place, column, column}); }, "too many indices");
+}
+
 TEST(JaggedOperators, WhatTheyRefuse) {
   const Tensor t = three(), other = three(), t4 = t.unflatten(2, {2, 2}), turned = t.transpose(1, 2);
   const std::vector<std::pair<std::function<void()>, const char*>> calls{

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "aten/sparse/sparse_parts.h"
 #include "autograd/autograd.h"
 #include "autograd/factories.h"
+#include "autograd/gradcheck/gradcheck.h"
+#include "autograd/sparse.h"
 #include "c10/parallel/parallel.h"
 #include "c10/testing/message_of.h"
 #include "gtest/gtest.h"
@@ -649,6 +652,63 @@ TEST(SparseGradients, OfBagsByName) {
       first_line(message_of(
           [&] { at::_embedding_bag_sparse_backward(grad, indices, offsets, none, sizes, 5, false, 0, {}); })),
       "_embedding_bag_sparse_backward: expected a matrix and as many bags as indices, but got [2, 3], [0] and [4]");
+}
+
+TEST(SparseFunctions, AreThoseOfDenseTensors) {
+  const Tensor dense = torch::tensor({{0.0, 2.0, 0.0}, {3.0, 0.0, -1.0}}, at::kDouble);
+  const Tensor other = torch::tensor({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}}, at::kDouble),
+               square = at::ones({2, 2}, at::kDouble);
+  const Tensor coo = dense.to_sparse(), csr = dense.to_sparse_csr();
+  for (const Tensor& sparse : {coo, csr}) {
+    expect_equal(torch::sparse::mm(sparse, other), dense.mm(other));
+    expect_equal(torch::sparse::addmm(square, sparse, other, 2, 3), 2 * square + 3 * dense.mm(other));
+  }
+  expect_equal(torch::sparse::mm(csr, other, "amax"), torch::tensor({{6.0, 8.0}, {3.0, 6.0}}, at::kDouble));
+  expect_equal(torch::sparse::sum(coo), dense.sum());
+  expect_equal(torch::sparse::sum(coo, 0).to_dense(), dense.sum(0));
+  expect_equal(torch::sparse::sum(coo, 1, at::kFloat).to_dense(), dense.sum(1).to(at::kFloat));
+  const Tensor hidden = dense.masked_fill(dense == 0, -std::numeric_limits<double>::infinity());
+  expect_equal(torch::sparse::softmax(coo, 1).to_dense(), hidden.softmax(1));
+  expect_equal(torch::sparse::log_softmax(coo, 1).to_dense(), hidden.log_softmax(1).masked_fill(dense == 0, 0));
+  const Tensor pattern = square.to_sparse_csr();
+  expect_equal(torch::sparse::sampled_addmm(pattern, dense, other).to_dense(), dense.mm(other) + 1);
+  expect_equal(torch::sparse::spdiags(torch::tensor({{1.0, 2.0}}, at::kDouble), torch::tensor({1}), {2, 3}).to_dense(),
+               torch::tensor({{0.0, 2.0, 0.0}, {0.0, 0.0, 0.0}}, at::kDouble));
+}
+
+TEST(SparseFunctions, ChecksOfTensorsAndGradients) {
+  using torch::sparse::check_sparse_tensor_invariants;
+  const auto bad = [] { at::sparse_coo_tensor(longs({5}, {1, 1}), torch::tensor({1.f}), {3}, at::TensorOptions()); };
+  EXPECT_FALSE(check_sparse_tensor_invariants::is_enabled());
+  {
+    const check_sparse_tensor_invariants guard;
+    EXPECT_TRUE(check_sparse_tensor_invariants::is_enabled());
+    EXPECT_THROW(bad(), c10::Error);
+    const check_sparse_tensor_invariants off(false);
+    EXPECT_FALSE(check_sparse_tensor_invariants::is_enabled());
+  }
+  EXPECT_FALSE(check_sparse_tensor_invariants::is_enabled());
+
+  const auto check = torch::sparse::as_sparse_gradcheck(torch::autograd::gradcheck);
+  const auto check_twice = torch::sparse::as_sparse_gradcheck(torch::autograd::gradgradcheck);
+  const Tensor dense = torch::tensor({{0.0, 2.0, 0.0}, {3.0, 0.0, -1.0}}, at::kDouble),
+               other = at::randn({3, 2}, at::kDouble);
+  const auto product = [](const torch::autograd::variable_list& x) -> torch::autograd::variable_list {
+    return {torch::sparse::mm(x[0], x[1]), x[0] * 2};
+  };
+  for (const Tensor& sparse : {dense.to_sparse(), dense.to_sparse_csr(), dense.to_sparse_csc()}) {
+    const auto result = check(product, {sparse.requires_grad_(), other.clone().requires_grad_()}, {});
+    EXPECT_TRUE(result.ok) << sparse.layout() << result.message;
+  }
+  const auto squared = [](const torch::autograd::variable_list& x) -> torch::autograd::variable_list {
+    return {x[0] * x[0]};
+  };
+  const auto second = check_twice(squared, {dense.to_sparse().requires_grad_()}, {});
+  EXPECT_TRUE(second.ok) << second.message;
+  const auto wrong = [](const torch::autograd::variable_list& x) -> torch::autograd::variable_list {
+    return {x[0].to_dense() * x[0].detach().to_dense()};
+  };
+  EXPECT_FALSE(check(wrong, {dense.to_sparse().requires_grad_()}, {}).ok);
 }
 
 TEST(Sparse, PrintsItsParts) {

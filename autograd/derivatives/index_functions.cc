@@ -69,7 +69,10 @@ Tensor index_backward(const Tensor& grad, IntArrayRef sizes, const std::vector<T
 }
 
 Tensor index_put_self_backward(const Tensor& grad, const std::vector<Tensor>& indices, bool accumulate) {
-  return accumulate ? grad : at::index_put(grad, index_list(indices), at::zeros({}, grad.options()), false);
+  if (accumulate) return grad;
+  // Of jagged gradients, too, which zeros has no kernel for.
+  const Tensor zero = at::zeros({}, grad.options().layout(at::kStrided));
+  return at::index_put(grad, index_list(indices), zero, false);
 }
 
 Tensor index_put_values_backward(const Tensor& grad, const std::vector<Tensor>& indices, IntArrayRef value_sizes) {

@@ -437,6 +437,9 @@ Tensor mvlgamma_grad(const Tensor& grad, const Tensor& self, int64_t p) {
   for (int64_t j = 1; j < p; ++j) sum = at::add(sum, at::digamma(at::sub(self, 0.5 * static_cast<double>(j))));
   return at::mul(grad, sum);
 }
+Tensor no_formula(const char* input) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "the derivative for '", input, "' is not implemented.");
+}
 Tensor igamma_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
   const Tensor power = at::mul(at::sub(as_number(self), 1), at::log(other));
   return at::mul(grad, at::exp(at::sub(at::sub(power, other), at::lgamma(self))));

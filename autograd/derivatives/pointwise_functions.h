@@ -101,6 +101,9 @@ Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Tensor& o
 Tensor xlog1py_grad_self(const Tensor& grad, const Tensor& self, const Scalar& other);
 Tensor zeta_grad_other(const Tensor& grad, const Scalar& self, const Tensor& other);
 Tensor mvlgamma_grad(const Tensor& grad, const Tensor& self, int64_t p);
+// For an input that a function is differentiable by without a formula here: throws NotImplementedError in the backward pass
+// that asks for its gradient.
+Tensor no_formula(const char* input);
 // Of igamma(self, other) by other: the density of the gamma distribution.
 Tensor igamma_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor frexp_grad(const Tensor& grad, const Tensor& exponent);

@@ -13,9 +13,11 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/index/ops.h"
+#include "aten/ops/join/ops.h"
 #include "aten/ops/matmul/ops.h"
 #include "aten/ops/nested/ops.h"
 #include "aten/ops/reduce/ops.h"
+#include "aten/ops/softmax/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/autograd.h"
@@ -199,17 +201,46 @@ class CapturedEdges {
   std::vector<Edge> edges_;
 };
 
-// Takes the place of a captured tensor's node in the graph of one block: its gradient ends there, and neither goes on
-// to what other captured tensors were made of nor meets hooks, which see the sum over all blocks.
-class CapturedEnd final : public autograd::Node {
+// Stands before a captured tensor's node in the graph of a block: its gradient is taken there, and neither goes on to
+// what other captured tensors were made of nor meets hooks, which see the sum over all blocks. It leads on where that
+// gradient is to be differentiated, by what blocks keep of their results.
+class CapturedPlace final : public autograd::Node {
  public:
-  explicit CapturedEnd(const Edge& captured) : Node(uint64_t{0}) {
+  CapturedPlace(const Edge& captured, bool leads_on) : Node(uint64_t{0}) {
     const autograd::InputMetadata& metadata = captured.function->input_metadata(captured.input_nr);
     add_input_metadata(metadata.options(), metadata.shape());
+    if (leads_on) add_next_edge(captured);
   }
 
  protected:
-  variable_list apply(variable_list&&) override { return {}; }
+  variable_list apply(variable_list&& grads) override {
+    return num_outputs() == 0 ? variable_list() : std::move(grads);
+  }
+};
+
+GradientEdge place_of(const Edge& edge) {
+  return {edge.function, edge.input_nr};
+}
+
+class CapturedPlaces {
+ public:
+  CapturedPlaces(const std::vector<Edge>& captured, bool lead_on) : captured_(captured) {
+    for (const Edge& edge : captured_) places_.emplace_back(c10::make_intrusive<CapturedPlace>(edge, lead_on), 0);
+  }
+  // The graph of a call of score_mod leads to these places instead of the captured tensors.
+  void stand_in(const OwnNodes& own, const Tensor& result) const {
+    own.for_each_end(autograd::gradient_edge(result), [&](autograd::Node& node, size_t i) {
+      const auto found = std::find(captured_.begin(), captured_.end(), node.next_edge(i));
+      if (found != captured_.end()) node.set_next_edge(i, places_[static_cast<size_t>(found - captured_.begin())]);
+    });
+  }
+  void append_to(std::vector<GradientEdge>& inputs) const {
+    for (const Edge& place : places_) inputs.push_back(place_of(place));
+  }
+
+ private:
+  const std::vector<Edge>& captured_;
+  std::vector<Edge> places_;
 };
 
 // The part of a tensor [B, H, L, E] that a step uses, as [key heads, rows, E] in the dtype of the work. Rows are those
@@ -272,8 +303,18 @@ struct Results {
   Tensor out, lse, max_scores;
 };
 
-Results attend(const Call& call, const Tensor& query, const Tensor& key, const Tensor& value, bool records,
-               CapturedEdges& captured) {
+// Whether operators alone know what to do with it: it has a tangent, or is a sample of vmap.
+bool needs_operators(const Tensor& t) {
+  return t.defined() &&
+         (t.key_set().has(c10::DispatchKey::ForwardAD) || t.key_set().has(c10::DispatchKey::FuncTorchBatched));
+}
+bool needs_operators(const variable_list& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return needs_operators(t); });
+}
+
+// Nothing where a captured tensor needs operators.
+std::optional<Results> attend(const Call& call, const Tensor& query, const Tensor& key, const Tensor& value,
+                              bool records, CapturedEdges& captured) {
   const c10::NoGradGuard no_grad;
   const at::TensorOptions options = query.options().dtype(call.work).requires_grad(false);
   const int64_t sizes[] = {query.size(0), query.size(1), query.size(2), value.size(3)};
@@ -293,10 +334,12 @@ Results attend(const Call& call, const Tensor& query, const Tensor& key, const T
         const c10::AutoGradMode record(records);
         const OwnNodes own;
         const Tensor result = modified(call.score_mod, scores, i);
+        if (needs_operators(result)) return std::nullopt;
         if (result.requires_grad()) captured.add(own, result);
         scores = at::detach(result);
       }
       scores = masked(call, s, k, at::contiguous(scores));
+      if (needs_operators(scores)) return std::nullopt;
       const Tensor now = at::maximum(most, at::amax(scores, at::IntArrayRef{-1}, true));
       const Tensor base = finite(now);
       Tensor p = at::sub(scores, base);
@@ -314,6 +357,54 @@ Results attend(const Call& call, const Tensor& query, const Tensor& key, const T
   return results;
 }
 
+// The same by operators that are recorded, for tangents, samples of vmap and derivatives of derivatives. All blocks of
+// scores are in memory at once.
+Results attend_by_operators(const Call& call, const Tensor& query, const Tensor& key, const Tensor& value,
+                            const CapturedPlaces* captured = nullptr) {
+  const int64_t heads = query.size(1), queries = query.size(2), width = value.size(3);
+  const at::TensorOptions options = query.options().dtype(call.work).requires_grad(false);
+  std::vector<Tensor> outs, lses, maxima;
+  // Steps give their rows one after another: where the row of each batch, head and query is.
+  const Tensor order = at::empty({query.size(0) * heads * queries}, at::kLong);
+  int64_t* row_of = order.data_ptr<int64_t>();
+  int64_t rows = 0;
+  for (const Queries& s : call.steps) {
+    for (int64_t h = 0; h < s.heads; ++h) {
+      for (int64_t i = 0; i < s.count; ++i) row_of[(s.batch * heads + s.head + h) * queries + s.begin + i] = rows++;
+    }
+    const Tensor q = grouped(at::mul(in(call.work, query_part(query, s)), call.scale), s);
+    std::vector<Tensor> blocks{at::full({s.heads, s.count, 1}, kMinusInfinity, options)};
+    std::vector<Tensor> values{at::zeros({s.key_heads, 1, width}, options)};
+    for (const Keys& k : s.keys) {
+      const Tensor keys = in(call.work, key_part(key, s, k));
+      Tensor scores = at::reshape(at::bmm(q, at::transpose(keys, 1, 2)), {1, s.heads, s.count, k.count});
+      if (call.score_mod) {
+        const OwnNodes own;
+        const Tensor result = modified(call.score_mod, scores, Indices(s, k, scores.device()));
+        scores = at::alias(result);
+        if (captured && scores.requires_grad()) captured->stand_in(own, scores);
+      }
+      blocks.push_back(masked(call, s, k, at::contiguous(scores)));
+      values.push_back(in(call.work, key_part(value, s, k)));
+    }
+    const Tensor scores = at::cat(blocks, -1);
+    const Tensor most = at::amax(at::detach(scores), at::IntArrayRef{-1}, true);
+    const Tensor sees_none = at::eq(most, kMinusInfinity);
+    const Tensor seen = at::masked_fill(scores, sees_none, 0);
+    const Tensor weights = at::masked_fill(at::softmax(seen, -1), sees_none, 0);
+    const Tensor lse = at::masked_fill(at::logsumexp(seen, at::IntArrayRef{-1}, true), sees_none, kMinusInfinity);
+    outs.push_back(at::reshape(at::bmm(grouped(weights, s), at::cat(values, 1)), {s.heads * s.count, width}));
+    lses.push_back(at::reshape(lse, {-1}));
+    maxima.push_back(at::reshape(most, {-1}));
+  }
+  const auto whole = [&](const std::vector<Tensor>& parts, std::vector<int64_t> sizes) {
+    if (parts.empty()) return at::zeros(sizes, options);
+    return at::view(at::index_select(at::cat(parts, 0), 0, order.to(query.device())), sizes);
+  };
+  return {in(query.scalar_type(), whole(outs, {query.size(0), heads, queries, width})),
+          whole(lses, {query.size(0), heads, queries}), whole(maxima, {query.size(0), heads, queries})};
+}
+
 // Computes the blocks of scores again and goes back through them.
 class FlexAttentionBackward final : public autograd::CustomNode {
  public:
@@ -323,13 +414,15 @@ class FlexAttentionBackward final : public autograd::CustomNode {
 
  protected:
   variable_list run_backward(autograd::AutogradContext* /*ctx*/, variable_list grads) override {
-    return run_once_differentiable(grads, [](autograd::CustomNode& self, variable_list given) {
-      return static_cast<FlexAttentionBackward&>(self).differentiate(given);
-    });
+    const c10::ExcludeDispatchKeyGuard no_autocast(kAutocast);
+    if (c10::GradMode::is_enabled() || needs_operators(grads)) return differentiate_by_operators(grads);
+    return differentiate(grads);
   }
 
  private:
   variable_list differentiate(const variable_list& grads);
+  // By a graph of all blocks, for gradients that are differentiated again, have tangents, or are samples of vmap.
+  variable_list differentiate_by_operators(const variable_list& grads);
   // The gradient of the scores before score_mod, from that of its result. Adds those of what it captured.
   Tensor through_score_mod(const OwnNodes& own, const Tensor& result, const Tensor& scores, const Tensor& grad,
                            variable_list& captured_grads) const;
@@ -341,26 +434,13 @@ class FlexAttentionBackward final : public autograd::CustomNode {
 Tensor FlexAttentionBackward::through_score_mod(const OwnNodes& own, const Tensor& result, const Tensor& scores,
                                                 const Tensor& grad, variable_list& captured_grads) const {
   if (!result.requires_grad()) return at::zeros_like(scores);
-  const auto place = [](const Edge& edge) { return GradientEdge{edge.function, edge.input_nr}; };
-  std::vector<GradientEdge> inputs{place(autograd::gradient_edge(scores))};
-  std::vector<Edge> ends;
-  for (const Edge& edge : captured_) {
-    ends.emplace_back(c10::make_intrusive<CapturedEnd>(edge), 0);
-    inputs.push_back(place(ends.back()));
-  }
-  const auto ended = [&](const Edge& edge) {
-    const auto found = std::find(captured_.begin(), captured_.end(), edge);
-    return found == captured_.end() ? edge : ends[static_cast<size_t>(found - captured_.begin())];
-  };
-  Edge root = autograd::gradient_edge(result);
-  if (own.owns(root)) {
-    own.for_each_end(root, [&](autograd::Node& node, size_t i) { node.set_next_edge(i, ended(node.next_edge(i))); });
-  } else {
-    root = ended(root);
-  }
+  std::vector<GradientEdge> inputs{place_of(autograd::gradient_edge(scores))};
+  const CapturedPlaces places(captured_, /*lead_on=*/false);
+  places.stand_in(own, result);
+  places.append_to(inputs);
   const variable_list found =
-      autograd::grad({place(root)}, inputs, {grad}, /*retain_graph=*/false, /*create_graph=*/false,
-                     /*allow_unused=*/true);
+      autograd::grad({place_of(autograd::gradient_edge(result))}, inputs, {grad}, /*retain_graph=*/false,
+                     /*create_graph=*/false, /*allow_unused=*/true);
   for (size_t i = 0; i < captured_.size(); ++i) {
     Tensor& sum = captured_grads[i];
     if (found[1 + i].defined()) sum = sum.defined() ? at::add(sum, found[1 + i]) : found[1 + i];
@@ -368,8 +448,39 @@ Tensor FlexAttentionBackward::through_score_mod(const OwnNodes& own, const Tenso
   return found[0].defined() ? found[0] : at::zeros_like(scores);
 }
 
+variable_list FlexAttentionBackward::differentiate_by_operators(const variable_list& grads) {
+  const bool create_graph = c10::GradMode::is_enabled();
+  const c10::AutoGradMode record(true);
+  const variable_list saved = context().get_saved_variables();
+  // Others than the arguments, which may be made of one another.
+  const Tensor query = at::alias(saved[0]), key = at::alias(saved[1]), value = at::alias(saved[2]);
+  const CapturedPlaces places(captured_, /*lead_on=*/true);
+  const Results results = attend_by_operators(call_, query, key, value, &places);
+  std::vector<GradientEdge> inputs, outputs;
+  std::vector<size_t> numbers;
+  for (const Tensor* t : {&query, &key, &value}) {
+    if (!t->requires_grad()) continue;
+    numbers.push_back(static_cast<size_t>(t == &key) + 2 * static_cast<size_t>(t == &value));
+    inputs.push_back(place_of(autograd::gradient_edge(*t)));
+  }
+  for (size_t i = 0; i < captured_.size(); ++i) numbers.push_back(3 + i);
+  places.append_to(inputs);
+  variable_list given;
+  const Tensor* const made[] = {&results.out, &results.lse};
+  for (size_t i = 0; i < 2; ++i) {
+    if (!made[i]->requires_grad()) continue;
+    outputs.push_back(place_of(autograd::gradient_edge(*made[i])));
+    given.push_back(grads[i]);
+  }
+  variable_list result(3 + captured_.size());
+  if (outputs.empty()) return result;
+  const variable_list found =
+      autograd::grad(outputs, inputs, given, /*retain_graph=*/create_graph, create_graph, /*allow_unused=*/true);
+  for (size_t i = 0; i < found.size(); ++i) result[numbers[i]] = found[i];
+  return result;
+}
+
 variable_list FlexAttentionBackward::differentiate(const variable_list& grads) {
-  const c10::ExcludeDispatchKeyGuard no_autocast(kAutocast);
   const variable_list saved = context().get_saved_variables();
   const Tensor &query = saved[0], &key = saved[1], &value = saved[2], &out = saved[3], &lse = saved[4];
   const at::ScalarType work = call_.work;
@@ -397,7 +508,8 @@ variable_list FlexAttentionBackward::differentiate(const variable_list& grads) {
         own.emplace();
         const c10::AutoGradMode record(true);
         scores.requires_grad_();
-        result = modified(call_.score_mod, scores, Indices(s, k, scores.device()));
+        // A node of its own, also where score_mod gives back what it captured.
+        result = at::alias(modified(call_.score_mod, scores, Indices(s, k, scores.device())));
       }
       Tensor p = at::sub(masked(call_, s, k, at::contiguous(at::detach(result))), base);
       at::exp_(p);
@@ -598,8 +710,18 @@ std::tuple<Tensor, AuxOutput> flex_attention(const Tensor& query_in, const Tenso
   const c10::ExcludeDispatchKeyGuard no_autocast(kAutocast);
   const double width = static_cast<double>(query.size(3));
   Call call(query, key, score_mod, block_mask, scale.value_or(width > 0 ? 1 / std::sqrt(width) : 1.0));
+  const auto asked = [&](const Tensor& out, const Tensor& lse, const Tensor& max_scores) {
+    return std::tuple(out, AuxOutput{return_aux.lse ? lse : Tensor(), return_aux.max_scores ? max_scores : Tensor()});
+  };
   CapturedEdges captured;
-  Results results = attend(call, query, key, value, c10::GradMode::is_enabled(), captured);
+  std::optional<Results> in_blocks;
+  if (!needs_operators({query, key, value}))
+    in_blocks = attend(call, query, key, value, c10::GradMode::is_enabled(), captured);
+  if (!in_blocks.has_value()) {
+    const Results results = attend_by_operators(call, query, key, value);
+    return asked(results.out, results.lse, results.max_scores);
+  }
+  Results results = *in_blocks;
 
   auto node = c10::make_intrusive<FlexAttentionBackward>(std::move(call), captured.edges());
   for (const Tensor* t : {&query, &key, &value}) node->add_argument(*t);
@@ -616,8 +738,7 @@ std::tuple<Tensor, AuxOutput> flex_attention(const Tensor& query_in, const Tenso
     const variable_list made = node->finish({results.out, results.lse, results.max_scores});
     results = {made[0], made[1], made[2]};
   }
-  return {results.out,
-          AuxOutput{return_aux.lse ? results.lse : Tensor(), return_aux.max_scores ? results.max_scores : Tensor()}};
+  return asked(results.out, results.lse, results.max_scores);
 }
 
 Tensor flex_attention(const Tensor& query, const Tensor& key, const Tensor& value, const ScoreMod& score_mod,

@@ -34,6 +34,9 @@ struct AuxOutput {
 /// are kept until backward, so what they refer to must live until then (capture tensors by value), give the same for
 /// the same arguments and do not change them. Memory beside the results and gradients is that of some blocks.
 ///
+/// Gradients that are differentiated again (create_graph), arguments or captured tensors with tangents, and samples of
+/// vmap are computed by recorded operators, block by block, which keep the scores of all blocks that are not skipped.
+///
 ///   torch::Tensor slope = torch::ones({8}).requires_grad_();
 ///   auto alibi = [=](auto& score, auto&, auto& h, auto& q_idx, auto& kv_idx) {
 ///     return score + slope.index({h}) * (kv_idx - q_idx);
@@ -45,7 +48,7 @@ struct AuxOutput {
 ///
 /// Throws ValueError for sizes, layouts and devices that do not fit, NotImplementedError for nested tensors beside
 /// dense ones and tensors not of four dimensions, TypeError for a mask_mod whose result is not bool, and c10::Error for
-/// a mask made for other lengths or devices. Gradients of gradients and forward mode are errors.
+/// a mask made for other lengths or devices.
 at::Tensor flex_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const ScoreMod& score_mod = {}, const std::optional<BlockMask>& block_mask = std::nullopt,
                           std::optional<double> scale = std::nullopt, bool enable_gqa = false);

@@ -19,6 +19,8 @@
 #include "autograd/nested.h"
 #include "c10/memory/cpu_allocator.h"
 #include "c10/testing/message_of.h"
+#include "func/transforms.h"
+#include "func/vmap.h"
 
 namespace torch::nn::attention {
 namespace {
@@ -156,6 +158,72 @@ TEST(FlexAttention, DerivativesAreThoseOfDifferences) {
                                       random({p.batch, p.key_heads, p.keys, 2}).requires_grad_()});
     EXPECT_TRUE(result.ok) << result.message;
   }
+}
+
+// Second derivatives, those of forward mode, and tangents of gradients; of what scores capture, too, in all its uses.
+TEST(FlexAttention, DerivativesOfDerivatives) {
+  at::manual_seed(11);
+  const ScoreMod softcap = [](auto& s, auto&, auto&, auto&, auto&) { return 2 * at::tanh(s / 2); };
+  Problem some{"softcap", softcap, [](auto&, auto&, auto& q, auto& k) { return at::logical_and(q >= k, q != 1); }};
+  Problem grouped{"grouped", {}, [](auto&, auto& h, auto& q, auto& k) { return q + h >= k; }};
+  grouped.heads = grouped.mask_heads = 4;
+  for (Problem* p : {&some, &grouped}) {
+    SCOPED_TRACE(p->name);
+    p->batch = 1, p->queries = 3, p->keys = 4;
+    const std::optional<BlockMask> mask = mask_of(*p);
+    const auto f = [&](const variable_list& x) -> variable_list {
+      const auto [out, aux] = flex_attention(x[0], x[1], x[2], p->score_mod, mask, 0.7, true, AuxRequest{.lse = true});
+      return {out, aux.lse.masked_fill(aux.lse == -kInfinity, 0)};
+    };
+    const variable_list inputs{random({1, p->heads, 3, 2}).requires_grad_(), random({1, 2, 4, 2}).requires_grad_(),
+                               random({1, 2, 4, 2}).requires_grad_()};
+    const auto second = autograd::gradgradcheck(f, inputs, {.check_forward_ad = true});
+    EXPECT_TRUE(second.ok) << second.message;
+    const auto forward = gradcheck(f, inputs, {.check_forward_ad = true});
+    EXPECT_TRUE(forward.ok) << forward.message;
+  }
+  const Tensor q = random({1, 2, 3, 2}), k = random({1, 2, 4, 2});
+  const auto captures = [&](const variable_list& x) -> variable_list {
+    const Tensor made = x[0] * x[0];
+    const ScoreMod score = [=](auto& s, auto&, auto& h, auto& qi, auto&) {
+      return s * made.index({h}) + x[1].index({h, qi}) * x[0].index({h});
+    };
+    return {flex_attention(q * x[0].sum(), k, at::sin(k), score, create_block_mask(kCausal, 1, 1, 3, 4, at::kCPU, 2))};
+  };
+  const variable_list inputs{random({2}).requires_grad_(), random({2, 3}).requires_grad_()};
+  const auto second = autograd::gradgradcheck(captures, inputs, {.check_forward_ad = true});
+  EXPECT_TRUE(second.ok) << second.message;
+  const auto forward = gradcheck(captures, inputs, {.check_forward_ad = true});
+  EXPECT_TRUE(forward.ok) << forward.message;
+}
+
+TEST(FlexAttention, UnderTransforms) {
+  at::manual_seed(12);
+  const Tensor q = random({3, 1, 2, 3, 2}), k = random({1, 2, 4, 2}), slopes = random({3, 2});
+  const BlockMask mask = create_block_mask(kCausal, 1, 1, 3, 4, at::kCPU, 2);
+  const auto one = [&](const Tensor& query, const Tensor& slope) {
+    const ScoreMod score = [=](auto& s, auto&, auto& h, auto& qi, auto& ki) {
+      return s + slope.index({h}) * (ki - qi);
+    };
+    return flex_attention(query, k, k, score, mask);
+  };
+  const auto loss = [&](const Tensor& query, const Tensor& slope) { return one(query, slope).pow(2).sum(); };
+  const auto gradients = func::grad(loss, func::argnums<0, 1>);
+  // Samples of both, of one alone, and their gradients; the second derivatives by both modes.
+  const Tensor both = func::vmap(one)(q, slopes), captured = func::vmap(one, {std::nullopt, 0})(q[0], slopes);
+  const auto [grad_q, grad_slope] = func::vmap(gradients)(q, slopes);
+  const Tensor hessian = func::hessian(loss, func::argnums<1>)(q[0], slopes[0]);
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(at::allclose(both[i], one(q[i], slopes[i]), 1e-12));
+    EXPECT_TRUE(at::allclose(captured[i], one(q[0], slopes[i]), 1e-12));
+    const auto [of_q, of_slope] = gradients(q[i], slopes[i]);
+    EXPECT_TRUE(at::allclose(grad_q[i], of_q, 1e-11));
+    EXPECT_TRUE(at::allclose(grad_slope[i], of_slope, 1e-11));
+  }
+  const Tensor x = slopes[0].clone().requires_grad_();
+  const Tensor g = autograd::grad({loss(q[0], x)}, {x}, {}, {}, /*create_graph=*/true)[0];
+  for (int64_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(at::allclose(hessian[i], autograd::grad({g[i]}, {x}, {}, /*retain_graph=*/true)[0], 1e-10));
 }
 
 TEST(FlexAttention, DifferentiatesWhatScoresCapture) {
@@ -370,7 +438,7 @@ TEST(FlexAttention, ModesOfTheThread) {
   }
   const autograd::forward_ad::dual_level level;
   const Tensor dual = autograd::forward_ad::make_dual(q.detach(), at::ones_like(q));
-  EXPECT_THAT(message_of([&] { flex_attention(dual, k, k); }), HasSubstr("jvp is not implemented"));
+  EXPECT_TRUE(autograd::forward_ad::unpack_dual(flex_attention(dual, k, k)).tangent.defined());
 }
 
 TEST(FlexAttention, Errors) {
@@ -392,9 +460,6 @@ TEST(FlexAttention, Errors) {
   EXPECT_THAT(masked(create_block_mask(kCausal, 1, 1, 4, 4).index({0})), HasSubstr("sliced BlockMask"));
   EXPECT_THAT(message_of([] { create_mask(MaskMod([](auto&, auto&, auto& a, auto&) { return a; }), 1, 1, 2, 2); }),
               HasSubstr("expected a result of bool, but got Long"));
-  const Tensor x = q.clone().requires_grad_();
-  const Tensor g = autograd::grad({flex_attention(x, q, q).sum()}, {x}, {}, {}, /*create_graph=*/true)[0];
-  EXPECT_FALSE(g.requires_grad());
 }
 
 std::vector<int64_t> numbers(const Tensor& t) {

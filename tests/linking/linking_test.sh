@@ -65,13 +65,19 @@ if [ "$(nm -C "$6" | grep -c ' at::operators::addcmul$')" -ne 1 ]; then
   failed=1
 fi
 expect_absent "$6" ' [BDRTbdrt] at::(decompositions|decomposition_constants)::'
-# A normal distribution: no other one, no transforms, no divergences, no linear algebra, nothing that runs backward.
+# A normal distribution and its divergence from another: no other one, no transforms, no other formulas, no linear algebra,
+# nothing that runs backward.
 if [ "$(nm -C "$7" | grep -c 'torch::distributions::NormalImpl::log_prob')" -ne 1 ]; then
   echo "FAIL: $7 has no normal distribution"
   failed=1
 fi
 expect_absent "$7" 'torch::distributions::(Laplace|Gamma|LogNormal|MultivariateNormal|Categorical|Transform)[A-Za-z]*Impl::'
-expect_absent "$7" 'torch::distributions::(kl_divergence|register_kl|ConstraintRegistry)|at::operators::linalg_'
+expect_absent "$7" 'torch::distributions::(kl_divergence\(|register_kl|ConstraintRegistry)|at::operators::linalg_'
+formulas="$(nm -C "$7" | grep -o 'KlFormula<[^>]*>::compute' | sort -u | tr '\n' ' ')"
+if [ "$formulas" != "KlFormula<torch::distributions::NormalImpl, torch::distributions::NormalImpl>::compute " ]; then
+  echo "FAIL: $7 takes the divergence of two normal distributions and holds the formulas: $formulas"
+  failed=1
+fi
 expect_absent "$7" 'torch::autograd::Engine::(execute|evaluate)'
 if readelf -d "$7" | grep -q 'NEEDED.*\(blas\|lapack\)'; then
   echo "FAIL: $7 makes a normal distribution and needs LAPACK"

@@ -141,6 +141,13 @@ TEST(ReduceOps, WholeTensorAndDtypeArgument) {
   expect_close(at::sum(t), {plain_sum(v)});
   expect_close(at::sum(t, ScalarType::Float), {plain_sum(v)});
   expect_close(at::mean(t, ScalarType::Double), {plain_mean(v)}, 1e-12);
+  for (const int64_t n : {2, 4, 100}) {  // rows of float32 that lose the small number
+    std::vector<double> row(static_cast<size_t>(n), 0x1p-30);
+    row[0] = 1;
+    const Tensor narrow = tensor_of(row, {1, n}, ScalarType::Float);
+    expect_close(at::sum(narrow, -1, false, ScalarType::Double), {plain_sum(row)}, 1e-14);
+    expect_close(at::mean(narrow, -1, false, ScalarType::Double), {plain_mean(row)}, 1e-14);
+  }
   expect_close(at::max(t), {plain_max(v)});
   expect_close(at::min(t), {plain_min(v)});
   const Tensor halves = tensor_of({0.5, 0.5, 1.5}, {3});

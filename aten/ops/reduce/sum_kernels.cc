@@ -19,11 +19,11 @@ TensorSpec sum_spec(const Tensor& self, const DimMask& mask, bool keepdim, std::
 }
 
 // Accumulating in double, int64 or complex double and converting at the end is the same as converting first, except where the
-// conversion of an element loses part of it.
+// conversion of an element loses part of it, and in double: rows of narrower types are added up in float32, block by block.
 bool must_convert_first(ScalarType from, ScalarType to) {
   if (from == to) return false;
   if (isComplexType(from)) return !isComplexType(to);
-  if (isFloatingType(from)) return isIntegralType(to, true);
+  if (isFloatingType(from)) return isIntegralType(to, true) || to == ScalarType::Double;
   return to == ScalarType::Bool;
 }
 
