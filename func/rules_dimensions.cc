@@ -117,6 +117,8 @@ void view(BatchedCall& call) {
   }
   if (scalar && op == "unfold") call.set(0, IValue(at::unsqueeze(self, 1)));
   call.run();
+  // Its one window stands for the dimension.
+  if (scalar && op == "unfold") call.give(at::select(call.results[0].toTensor(), 1, 0));
 }
 
 // --- along a dimension ---

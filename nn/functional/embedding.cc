@@ -63,8 +63,8 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
   if (std::holds_alternative<enumtype::kMean>(options.mode())) mode = 1;
   if (std::holds_alternative<enumtype::kMax>(options.mode())) {
     mode = 2;
-    TORCH_CHECK(!options.scale_grad_by_freq(), "max mode does not support scaling the gradient by the frequency");
-    TORCH_CHECK(!options.sparse(), "max mode does not support sparse weights");
+    TORCH_CHECK_VALUE(!options.scale_grad_by_freq(), "max mode does not support scaling the gradient by the frequency");
+    TORCH_CHECK_VALUE(!options.sparse(), "max mode does not support sparse weights");
   }
   TORCH_CHECK_NOT_IMPLEMENTED(!samples.defined() || mode == 0,
               "embedding_bag: per_sample_weights was not null. per_sample_weights is only supported for mode='kSum' "
