@@ -54,9 +54,9 @@ std::pair<Tensor, Tensor> bags_of(const Tensor& input, const Tensor& offsets) {
 
 Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& options) {
   Tensor samples = options.per_sample_weights();
-  TORCH_CHECK(!samples.defined() || input.sizes() == samples.sizes(),
-              "embedding_bag: If per_sample_weights (", samples.defined() ? samples.sizes() : c10::IntArrayRef(),
-              ") is not null, then it must have the same shape as the input (", input.sizes(), ")");
+  TORCH_CHECK_VALUE(!samples.defined() || input.sizes() == samples.sizes(),
+                    "embedding_bag: If per_sample_weights (", samples.defined() ? samples.sizes() : c10::IntArrayRef(),
+                    ") is not null, then it must have the same shape as the input (", input.sizes(), ")");
   const auto [indices, offsets] = bags_of(input, options.offsets());
   if (samples.defined() && samples.dim() == 2) samples = at::reshape(samples, {-1});
   int64_t mode = 0;
