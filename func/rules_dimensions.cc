@@ -121,6 +121,8 @@ void view(BatchedCall& call) {
   }
   if (scalar && op == "unfold") call.set(0, IValue(at::unsqueeze(self, 1)));
   call.run();
+  // Its one window stands for the dimension.
+  if (scalar && op == "unfold") call.give(at::select(call.results[0].toTensor(), 1, 0));
 }
 
 // Numbers of another size change the last dimension, which a sample must have.

@@ -109,7 +109,7 @@ void append_matrix(std::string& out, const Block& block, int64_t rows, int64_t c
     const int64_t last = std::min(first + fit, cols);
     if (fit < cols) {
       if (first != 0) out += '\n';
-      out += str("Columns ", first + 1, " to ", last);
+      out += str("Columns ", first + 1, " to ", last, margin);
     }
     append_scale(out, format);
     for (int64_t r = 0; r < rows; ++r) {

@@ -73,6 +73,8 @@ TEST(Printing, MatricesAndSlices) {
   const std::string wide = to_string(at::view(at::arange(60), {2, 30}));
   EXPECT_EQ(wide.substr(0, 30), "Columns 1 to 20  0   1   2   3");
   EXPECT_NE(wide.find("\n\nColumns 21 to 30 20  21"), std::string::npos);
+  EXPECT_EQ(to_string(at::view(at::arange(60), {1, 2, 30})).substr(0, 39),
+            "(1,.,.) = \nColumns 1 to 19   0   1   2 ");
 }
 
 TEST(Printing, WithoutElements) {

@@ -54,17 +54,17 @@ std::pair<Tensor, Tensor> bags_of(const Tensor& input, const Tensor& offsets) {
 
 Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingBagFuncOptions& options) {
   Tensor samples = options.per_sample_weights();
-  TORCH_CHECK(!samples.defined() || input.sizes() == samples.sizes(),
-              "embedding_bag: If per_sample_weights (", samples.defined() ? samples.sizes() : c10::IntArrayRef(),
-              ") is not null, then it must have the same shape as the input (", input.sizes(), ")");
+  TORCH_CHECK_VALUE(!samples.defined() || input.sizes() == samples.sizes(),
+                    "embedding_bag: If per_sample_weights (", samples.defined() ? samples.sizes() : c10::IntArrayRef(),
+                    ") is not null, then it must have the same shape as the input (", input.sizes(), ")");
   const auto [indices, offsets] = bags_of(input, options.offsets());
   if (samples.defined() && samples.dim() == 2) samples = at::reshape(samples, {-1});
   int64_t mode = 0;
   if (std::holds_alternative<enumtype::kMean>(options.mode())) mode = 1;
   if (std::holds_alternative<enumtype::kMax>(options.mode())) {
     mode = 2;
-    TORCH_CHECK(!options.scale_grad_by_freq(), "max mode does not support scaling the gradient by the frequency");
-    TORCH_CHECK(!options.sparse(), "max mode does not support sparse weights");
+    TORCH_CHECK_VALUE(!options.scale_grad_by_freq(), "max mode does not support scaling the gradient by the frequency");
+    TORCH_CHECK_VALUE(!options.sparse(), "max mode does not support sparse weights");
   }
   TORCH_CHECK_NOT_IMPLEMENTED(!samples.defined() || mode == 0,
               "embedding_bag: per_sample_weights was not null. per_sample_weights is only supported for mode='kSum' "

@@ -93,7 +93,7 @@ void LogSoftmaxImpl::pretty_print(std::ostream& stream) const {
 }
 
 at::Tensor Softmax2dImpl::forward(const at::Tensor& input) {
-  TORCH_CHECK(input.dim() == 4 || input.dim() == 3, "Softmax2d requires a 3D or 4D tensor as input");
+  TORCH_CHECK_VALUE(input.dim() == 4 || input.dim() == 3, "Softmax2d requires a 3D or 4D tensor as input");
   return F::softmax(input, F::SoftmaxFuncOptions(-3));
 }
 void Softmax2dImpl::pretty_print(std::ostream& stream) const {

@@ -43,13 +43,13 @@ F::MaxUnpoolFuncOptions<D> unpool_call(const MaxUnpoolOptions<D>& o,
 
 template <size_t D>
 void check_fractional(const FractionalMaxPoolOptions<D>& o) {
-  TORCH_CHECK(o.output_size().has_value() || o.output_ratio().has_value(), "FractionalMaxPool", D,
-              "d requires specifying either an output size, or a pooling ratio");
-  TORCH_CHECK(!o.output_size().has_value() || !o.output_ratio().has_value(),
-              "only one of output_size and output_ratio may be specified");
+  TORCH_CHECK_VALUE(o.output_size().has_value() || o.output_ratio().has_value(), "FractionalMaxPool", D,
+                    "d requires specifying either an output size, or a pooling ratio");
+  TORCH_CHECK_VALUE(!o.output_size().has_value() || !o.output_ratio().has_value(),
+                    "only one of output_size and output_ratio may be specified");
   if (!o.output_ratio().has_value()) return;
   for (const double ratio : **o.output_ratio())
-    TORCH_CHECK(0 < ratio && ratio < 1, "output_ratio must be between 0 and 1 (got ", *o.output_ratio(), ")");
+    TORCH_CHECK_VALUE(0 < ratio && ratio < 1, "output_ratio must be between 0 and 1 (got ", *o.output_ratio(), ")");
 }
 
 }  // namespace

@@ -217,8 +217,8 @@ std::vector<at::Tensor> RNNLayer::states_or_zeros(const std::vector<at::Tensor>&
 }
 
 RNNLayer::Call RNNLayer::begin(const at::Tensor& input, const std::vector<at::Tensor>& states) const {
-  TORCH_CHECK(input.dim() == 2 || input.dim() == 3, class_name(*this), ": input must have 2 or 3 dimensions, got ",
-              input.dim());
+  TORCH_CHECK_VALUE(input.dim() == 2 || input.dim() == 3, class_name(*this),
+                    ": input must have 2 or 3 dimensions, got ", input.dim());
   check_input(input);
   const bool batched = input.dim() == 3;
   const int64_t batch_dim = options_base.batch_first() ? 0 : 1;

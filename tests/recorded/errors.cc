@@ -57,10 +57,13 @@ bool is_a_wrapper_of_python(const std::string& call) {
 }
 
 // What libtorch's C++ form takes, and this library too: optimizers of no parameters, which may be added later; any
-// default dtype; layers whose settings are checked when they are called; one tensor for a list of tensors.
+// default dtype; layers whose settings are checked when they are called; one tensor for a list of tensors; gradients
+// that can be summed to their tensor's size.
 bool takes_more_than_python(const std::string& call) {
   const auto starts = [&](const char* text) { return call.rfind(text, 0) == 0; };
-  return starts("torch.set_default_dtype(") || starts("nn.GroupNorm(") || starts("torch.cat(torch.") ||
+  // A gradient is summed to the size of what it is for.
+  const bool summed = call.find(".sum().backward(torch.ones(") != std::string::npos;
+  return summed || starts("torch.set_default_dtype(") || starts("nn.GroupNorm(") || starts("torch.cat(torch.") ||
          (starts("torch.optim.") && call.find("([], ") != std::string::npos) ||
          (starts("nn.ConvTranspose") && call.find("padding_mode") != std::string::npos);
 }

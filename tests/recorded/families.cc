@@ -65,7 +65,8 @@ const std::vector<Family>& families() {
        [](const Json& one, const std::string&) {
          const std::string id = one.at("id");
          const bool polynomial = id.rfind("special.shifted_chebyshev_polynomial_", 0) == 0;
-         return id == "hypot/1" || id == "logsumexp/0" || id == "matrix_exp/1" || (polynomial && id.back() == '1');
+         return id == "hypot/1" || id == "logsumexp/0" || id.rfind("matrix_exp/", 0) == 0 ||
+                id.find("polygamma_n_") != std::string::npos || (polynomial && id.back() == '1');
        }},
       {"nn_modules",
        replay_nn_modules,

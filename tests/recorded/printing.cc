@@ -6,8 +6,10 @@
 #include "aten/ops/binary/ops.h"
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
+#include "aten/ops/quantized/ops.h"
 #include "aten/ops/sparse/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/nested.h"
 #include "c10/core/default_dtype.h"
 #include "tests/recorded/families.h"
 #include "utils/repr/repr.h"
@@ -50,6 +52,9 @@ Tensor tensor_of(const Json& one, Check& check) {
                                  sparse.at("size").get<std::vector<int64_t>>(), at::TensorOptions(),
                                  sparse.at("coalesced").get<bool>());
   }
+  if (name == "sparse csr") return at::to_sparse_csr(at::eye(2, at::TensorOptions(at::kFloat)));
+  if (name == "nested") return torch::nested::nested_tensor({torch::tensor({1., 1.}), torch::tensor({0., 0., 0.})});
+  if (name == "quantized") return at::quantize_per_tensor(torch::tensor({0., 1., 2.5}), 0.5, 10, at::kQUInt8);
   if (name == "meta") return at::empty({2, 3}, at::TensorOptions(at::kFloat).device(at::kMeta));
   if (name.rfind("torch.float8", 0) == 0)
     return at::to(torch::tensor({0.5, -1.5, 2.0}), name == "torch.float8_e5m2" ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn);

@@ -43,7 +43,7 @@ const std::map<std::string, std::string>& signatures_of_functions() {
   static const std::string dropout = "input, p=, training=, inplace=";
   static const std::string loss = "input, target, size_average=, reduce=, reduction=";
   static const std::string weighted = "input, target, weight=, size_average=, reduce=, reduction=";
-  static const std::string softmax = "input, dim=, _stacklevel=, dtype=";
+  static const std::string softmax = "input, dim=, _stacklevel=, dtype=", inplace = "input, inplace=";
   static const std::map<std::string, std::string> all = {
       {"linear", "input, weight, bias="},
       {"bilinear", "input1, input2, weight, bias="},
@@ -126,6 +126,36 @@ const std::map<std::string, std::string>& signatures_of_functions() {
       {"pdist", "input, p="},
       {"cosine_similarity", "x1, x2, dim=, eps="},
       {"pairwise_distance", "x1, x2, p=, eps=, keepdim="},
+      {"relu", inplace},
+      {"relu6", inplace},
+      {"selu", inplace},
+      {"silu", inplace},
+      {"mish", inplace},
+      {"hardsigmoid", inplace},
+      {"hardswish", inplace},
+      {"elu", "input, alpha=, inplace="},
+      {"celu", "input, alpha=, inplace="},
+      {"leaky_relu", "input, negative_slope=, inplace="},
+      {"hardshrink", "input, lambd="},
+      {"softshrink", "input, lambd="},
+      {"logsigmoid", "input"},
+      {"softsign", "input"},
+      {"tanhshrink", "input"},
+      {"sigmoid", "input"},
+      {"tanh", "input"},
+      {"gumbel_softmax", "logits, tau=, hard=, eps=, dim="},
+      {"dropout1d", dropout},
+      {"dropout2d", dropout},
+      {"dropout3d", dropout},
+      {"lp_pool1d", "input, norm_type, kernel_size, stride=, ceil_mode="},
+      {"lp_pool2d", "input, norm_type, kernel_size, stride=, ceil_mode="},
+      {"lp_pool3d", "input, norm_type, kernel_size, stride=, ceil_mode="},
+      {"channel_shuffle", "input, groups"},
+      {"upsample", "input, size=, scale_factor=, mode=, align_corners="},
+      {"soft_margin_loss", loss},
+      {"multilabel_soft_margin_loss", weighted},
+      {"hinge_embedding_loss", "input, target, margin=, size_average=, reduce=, reduction="},
+      {"poisson_nll_loss", "input, target, log_input=, full=, size_average=, eps=, reduce=, reduction="},
   };
   return all;
 }
@@ -140,7 +170,8 @@ const std::map<std::string, std::string>& signatures_of_layers() {
   static const std::string recurrent =
       "input_size, hidden_size, num_layers=, bias=, batch_first=, dropout=, bidirectional=, proj_size=, nonlinearity=";
   static const std::string cell = "input_size, hidden_size, bias=, nonlinearity=";
-  static const std::string dropout = "p=, inplace=";
+  static const std::string dropout = "p=, inplace=", inplace = "inplace=";
+  static const std::string loss = "size_average=, reduce=, reduction=", weighted = "weight=, " + loss;
   static const std::map<std::string, std::string> all = {
       {"Linear", "in_features, out_features, bias="},
       {"Bilinear", "in1_features, in2_features, out_features, bias="},
@@ -180,6 +211,104 @@ const std::map<std::string, std::string>& signatures_of_layers() {
       {"AdaptiveLogSoftmaxWithLoss", "in_features, n_classes, cutoffs, div_value=, head_bias="},
       {"CosineSimilarity", "dim=, eps="},
       {"PairwiseDistance", "p=, eps=, keepdim="},
+      {"Dropout1d", dropout},
+      {"Dropout3d", dropout},
+      {"FeatureAlphaDropout", dropout},
+      {"EmbeddingBag",
+       "num_embeddings, embedding_dim, max_norm=, norm_type=, scale_grad_by_freq=, mode=, sparse=, _weight=, "
+       "include_last_offset=, padding_idx="},
+      {"RMSNorm", "normalized_shape, eps=, elementwise_affine="},
+      {"LocalResponseNorm", "size, alpha=, beta=, k="},
+      {"ChannelShuffle", "groups"},
+      {"Fold", "output_size, kernel_size, dilation=, padding=, stride="},
+      {"Unfold", "kernel_size, dilation=, padding=, stride="},
+      {"UpsamplingNearest2d", "size=, scale_factor="},
+      {"UpsamplingBilinear2d", "size=, scale_factor="},
+      {"Identity", ""},
+      {"ReLU", inplace},
+      {"ReLU6", inplace},
+      {"SELU", inplace},
+      {"SiLU", inplace},
+      {"Mish", inplace},
+      {"Hardsigmoid", inplace},
+      {"Hardswish", inplace},
+      {"ELU", "alpha=, inplace="},
+      {"CELU", "alpha=, inplace="},
+      {"GELU", "approximate="},
+      {"GLU", "dim="},
+      {"Softmax", "dim="},
+      {"Softmin", "dim="},
+      {"LogSoftmax", "dim="},
+      {"Softmax2d", ""},
+      {"Sigmoid", ""},
+      {"LogSigmoid", ""},
+      {"Softsign", ""},
+      {"Tanh", ""},
+      {"Tanhshrink", ""},
+      {"Hardshrink", "lambd="},
+      {"Softshrink", "lambd="},
+      {"Hardtanh", "min_val=, max_val=, inplace="},
+      {"LeakyReLU", "negative_slope=, inplace="},
+      {"PReLU", "num_parameters=, init="},
+      {"RReLU", "lower=, upper=, inplace="},
+      {"Softplus", "beta=, threshold="},
+      {"Threshold", "threshold, value, inplace="},
+      {"L1Loss", loss},
+      {"MSELoss", loss},
+      {"MultiLabelMarginLoss", loss},
+      {"SoftMarginLoss", loss},
+      {"KLDivLoss", loss + ", log_target="},
+      {"SmoothL1Loss", loss + ", beta="},
+      {"HuberLoss", "reduction=, delta="},
+      {"BCELoss", weighted},
+      {"MultiLabelSoftMarginLoss", weighted},
+      {"BCEWithLogitsLoss", weighted + ", pos_weight="},
+      {"NLLLoss", "weight=, size_average=, ignore_index=, reduce=, reduction="},
+      {"CrossEntropyLoss", "weight=, size_average=, ignore_index=, reduce=, reduction=, label_smoothing="},
+      {"CosineEmbeddingLoss", "margin=, " + loss},
+      {"HingeEmbeddingLoss", "margin=, " + loss},
+      {"MarginRankingLoss", "margin=, " + loss},
+      {"MultiMarginLoss", "p=, margin=, " + weighted},
+      {"TripletMarginLoss", "margin=, p=, eps=, swap=, " + loss},
+      {"TripletMarginWithDistanceLoss", "distance_function=, margin=, swap=, reduction="},
+      {"PoissonNLLLoss", "log_input=, full=, size_average=, eps=, reduce=, reduction="},
+      {"GaussianNLLLoss", "full=, eps=, reduction="},
+      {"CTCLoss", "blank=, reduction=, zero_infinity="},
+      {"MaxPool1d", "kernel_size, stride=, padding=, dilation=, return_indices=, ceil_mode="},
+      {"AvgPool1d", "kernel_size, stride=, padding=, ceil_mode=, count_include_pad="},
+      {"AdaptiveAvgPool1d", "output_size"},
+      {"AdaptiveMaxPool1d", "output_size, return_indices="},
+      {"LPPool1d", "norm_type, kernel_size, stride=, ceil_mode="},
+      {"MaxUnpool1d", "kernel_size, stride=, padding="},
+      {"CircularPad1d", "padding"},
+      {"ReflectionPad1d", "padding"},
+      {"ReplicationPad1d", "padding"},
+      {"ZeroPad1d", "padding"},
+      {"ConstantPad1d", "padding, value"},
+      {"MaxPool2d", "kernel_size, stride=, padding=, dilation=, return_indices=, ceil_mode="},
+      {"AvgPool2d", "kernel_size, stride=, padding=, ceil_mode=, count_include_pad=, divisor_override="},
+      {"AdaptiveAvgPool2d", "output_size"},
+      {"AdaptiveMaxPool2d", "output_size, return_indices="},
+      {"LPPool2d", "norm_type, kernel_size, stride=, ceil_mode="},
+      {"MaxUnpool2d", "kernel_size, stride=, padding="},
+      {"CircularPad2d", "padding"},
+      {"ReflectionPad2d", "padding"},
+      {"ReplicationPad2d", "padding"},
+      {"ZeroPad2d", "padding"},
+      {"ConstantPad2d", "padding, value"},
+      {"FractionalMaxPool2d", "kernel_size, output_size=, output_ratio=, return_indices="},
+      {"MaxPool3d", "kernel_size, stride=, padding=, dilation=, return_indices=, ceil_mode="},
+      {"AvgPool3d", "kernel_size, stride=, padding=, ceil_mode=, count_include_pad=, divisor_override="},
+      {"AdaptiveAvgPool3d", "output_size"},
+      {"AdaptiveMaxPool3d", "output_size, return_indices="},
+      {"LPPool3d", "norm_type, kernel_size, stride=, ceil_mode="},
+      {"MaxUnpool3d", "kernel_size, stride=, padding="},
+      {"CircularPad3d", "padding"},
+      {"ReflectionPad3d", "padding"},
+      {"ReplicationPad3d", "padding"},
+      {"ZeroPad3d", "padding"},
+      {"ConstantPad3d", "padding, value"},
+      {"FractionalMaxPool3d", "kernel_size, output_size=, output_ratio=, return_indices="},
   };
   return all;
 }
@@ -299,6 +428,12 @@ Json call_rnn(PythonInterpreter& python, const std::string& name, const PythonAr
 
 Json call_init(PythonInterpreter& python, const std::string& name, const PythonArguments& a) {
   static const std::map<std::string, std::string> signatures = {
+      {"uniform_", "tensor, a=, b="},
+      {"normal_", "tensor, mean=, std="},
+      {"trunc_normal_", "tensor, mean=, std=, a=, b="},
+      {"constant_", "tensor, val"},
+      {"ones_", "tensor"},
+      {"zeros_", "tensor"},
       {"xavier_uniform_", "tensor, gain="},
       {"xavier_normal_", "tensor, gain="},
       {"kaiming_uniform_", "tensor, a=, mode=, nonlinearity="},
@@ -355,10 +490,17 @@ Json make_schedule_of(PythonInterpreter& python, const std::string& name, const 
       {"StepLR", "optimizer, step_size, gamma=, last_epoch="},
       {"LambdaLR", "optimizer, lr_lambda, last_epoch="},
       {"OneCycleLR",
-       "optimizer, max_lr, total_steps=, epochs=, steps_per_epoch=, pct_start=, anneal_strategy=, cycle_momentum="},
+       "optimizer, max_lr, total_steps=, epochs=, steps_per_epoch=, pct_start=, anneal_strategy=, cycle_momentum=, "
+       "base_momentum=, max_momentum=, div_factor=, final_div_factor=, three_phase=, last_epoch="},
       {"CyclicLR",
-       "optimizer, base_lr, max_lr, step_size_up=, step_size_down=, mode=, gamma=, scale_fn=, cycle_momentum="},
-      {"ReduceLROnPlateau", "optimizer, mode=, factor=, patience=, threshold=, threshold_mode=, cooldown="},
+       "optimizer, base_lr, max_lr, step_size_up=, step_size_down=, mode=, gamma=, scale_fn=, scale_mode=, "
+       "cycle_momentum=, base_momentum=, max_momentum=, last_epoch="},
+      {"ReduceLROnPlateau",
+       "optimizer, mode=, factor=, patience=, threshold=, threshold_mode=, cooldown=, min_lr=, eps="},
+      {"ExponentialLR", "optimizer, gamma, last_epoch="},
+      {"CosineAnnealingLR", "optimizer, T_max, eta_min=, last_epoch="},
+      {"PolynomialLR", "optimizer, total_iters=, power=, last_epoch="},
+      {"MultiplicativeLR", "optimizer, lr_lambda, last_epoch="},
       {"CosineAnnealingWarmRestarts", "optimizer, T_0, T_mult=, eta_min=, last_epoch="},
       {"ConstantLR", "optimizer, factor=, total_iters=, last_epoch="},
       {"LinearLR", "optimizer, start_factor=, end_factor=, total_iters=, last_epoch="},
@@ -372,10 +514,10 @@ Json make_schedule_of(PythonInterpreter& python, const std::string& name, const 
   c.erase("optimizer");
   check_texts(name, c);
   if (name == "ReduceLROnPlateau") return python.object(make_plateau_schedule(**optimizer, c));
-  if (name == "LambdaLR") {
+  if (name == "LambdaLR" || name == "MultiplicativeLR") {
     Json formulas = Json::array();
     for (const Json& one : c.at("lr_lambda").is_array() ? c.at("lr_lambda") : Json::array({c.at("lr_lambda")})) {
-      if (!has_tag(one, "lambda")) throw CompilerRefuses("LambdaLR takes functions");
+      if (!has_tag(one, "lambda")) throw CompilerRefuses(name + " takes functions");
       formulas.push_back("0.95");
     }
     c["lr_lambda"] = formulas;

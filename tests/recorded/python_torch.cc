@@ -185,6 +185,10 @@ Json call_torch(PythonInterpreter& python, const std::string& path, const Python
   if (path == "testing.assert_close") return assert_close(python, a);
   if (path == "func.functional_call") return call_functional_call(python, a);
   if (path.rfind("signal.windows.", 0) == 0) return window(python, path.substr(15), a);
+  if (path == "device" && a.positional.size() == 2) {
+    const c10::Device device(c10::Device(first().get<std::string>()).type(), a.positional[1].get<c10::DeviceIndex>());
+    return Json{{"device", device.str()}};
+  }
   if (path == "device") return Json{{"device", c10::Device(first().get<std::string>()).str()}};
   if (path == "Generator") {
     if (a.given("device")) (void)c10::Device(a.named.at("device").get<std::string>());

@@ -1,32 +1,11 @@
 // Operators under vmap: batched arguments, and the stack of what each sample gives.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "aten/core/reduction.h"
-#include "aten/ops/activation/ops.h"
-#include "aten/ops/binary/ops.h"
-#include "aten/ops/copy/ops.h"
-#include "aten/ops/creation/ops.h"
-#include "aten/ops/linalg/ops.h"
-#include "aten/ops/loss/ops.h"
-#include "aten/ops/matmul/ops.h"
-#include "aten/ops/pointwise/ops.h"
-#include "aten/ops/reduce/ops.h"
-#include "aten/ops/scan/ops.h"
-#include "aten/ops/softmax/ops.h"
-#include "aten/ops/special/ops.h"
 #include "aten/ops/unary/ops.h"
-#include "aten/ops/view/ops.h"
 #include "func/vmap.h"
-#include "nn/functional/attention.h"
 #include "tests/recorded/families.h"
-#include "tests/recorded/python_interpreter.h"
+#include "tests/recorded/sample_calls.h"
 
 namespace recorded {
 namespace {
@@ -58,249 +37,11 @@ Json with_tensors(const Json& value, PythonInterpreter& python, const std::vecto
   return all;
 }
 
-void results_of(const Json& value, const PythonInterpreter& python, std::vector<Tensor>& results) {
-  if (value.is_object() && value.contains("tensor")) {
-    results.push_back(python.tensor(value));
-  } else if (value.is_array()) {
-    for (const Json& element : value) results_of(element, python, results);
-  }
-}
-
-// torch.masked: functions of what a mask leaves, by the functions of all elements that something neutral stands in for.
-Json call_masked(PythonInterpreter& python, const std::string& name, const PythonArguments& a) {
-  const Tensor x = python.tensor(a.positional.at(0));
-  const auto where = [&](const Tensor& t, const char* mask, const c10::Scalar& otherwise) {
-    return a.given(mask) ? at::where(python.tensor(a.named.at(mask)), t, otherwise) : t;
-  };
-  const auto masked = [&](const c10::Scalar& otherwise) { return where(x, "mask", otherwise); };
-  const double infinity = std::numeric_limits<double>::infinity();
-  // By its place behind the tensor, or by name.
-  const bool norm = name == "norm";
-  const Json dim = a.given("dim")                                                  ? a.named.at("dim")
-                   : a.positional.size() > (norm ? 2u : 1u) && name != "logaddexp" ? a.positional.at(norm ? 2 : 1)
-                                                                                   : Json();
-  std::vector<int64_t> dims;
-  if (dim.is_null()) {
-    for (int64_t d = 0; d < x.dim(); ++d) dims.push_back(d);
-  } else {
-    dims = integers(dim);
-  }
-  const bool keepdim = a.given("keepdim") && a.named.at("keepdim").get<bool>();
-  const auto over_all = [&](auto reduce) {
-    // One dimension after the other, from the last on.
-    Tensor result = masked(name == "prod" ? 1 : 0);
-    std::vector<int64_t> order;
-    for (const int64_t d : dims) order.push_back(d < 0 ? d + x.dim() : d);
-    std::sort(order.rbegin(), order.rend());
-    for (const int64_t d : order) result = reduce(result, d);
-    return result;
-  };
-  const auto count = [&] {
-    return at::sum(a.given("mask") ? at::mul(at::ones_like(x), python.tensor(a.named.at("mask"))) : at::ones_like(x),
-                   dims, true);
-  };
-  const auto mean = [&] { return at::div(at::sum(masked(0), dims, true), count()); };
-  const auto shaped = [&](const Tensor& t) { return keepdim ? t : at::squeeze(t, dims); };
-  const auto variance = [&] {
-    const Tensor from_mean = at::sub(x, mean());
-    const bool unbiased = !a.given("unbiased") || a.named.at("unbiased").get<bool>();
-    return at::div(at::sum(where(at::mul(from_mean, from_mean), "mask", 0), dims, true),
-                   unbiased ? at::clamp_min(at::sub(count(), 1), 0) : count());
-  };
-  const auto one_dim = [&] { return dim.is_null() ? std::nullopt : std::optional<int64_t>(dims.at(0)); };
-  Tensor result;
-  if (name == "sum") result = at::sum(masked(0), dims, keepdim);
-  if (name == "prod") result = over_all([&](const Tensor& t, int64_t d) { return at::prod(t, d, keepdim); });
-  if (name == "amax") result = at::amax(masked(-infinity), dims, keepdim);
-  if (name == "amin") result = at::amin(masked(infinity), dims, keepdim);
-  if (name == "argmax") result = at::argmax(masked(-infinity), one_dim(), keepdim);
-  if (name == "argmin") result = at::argmin(masked(infinity), one_dim(), keepdim);
-  if (name == "mean") result = shaped(mean());
-  if (name == "median") result = std::get<0>(at::nanmedian(masked(std::nan("")), dims.at(0), keepdim));
-  if (name == "norm")
-    result = at::linalg_vector_norm(masked(0), conformance::number(a.positional.at(1)), dims, keepdim);
-  if (name == "var") result = shaped(variance());
-  if (name == "std") result = shaped(at::sqrt(variance()));
-  if (name == "cumsum") result = at::cumsum(masked(0), dims.at(0));
-  if (name == "cumprod") result = at::cumprod(masked(1), dims.at(0));
-  if (name == "softmax") result = at::softmax(masked(-infinity), dims.at(0));
-  if (name == "log_softmax") result = at::log_softmax(masked(-infinity), dims.at(0));
-  if (name == "softmin") result = at::softmax(at::neg(masked(infinity)), dims.at(0));
-  if (name == "logsumexp") result = at::logsumexp(masked(-infinity), dims, keepdim);
-  if (name == "logaddexp") {
-    result = at::logaddexp(where(x, "input_mask", -infinity),
-                           where(python.tensor(a.positional.at(1)), "other_mask", -infinity));
-  }
-  if (!result.defined()) throw NotExpressible("no masked." + name + " here");
-  if (name.rfind("arg", 0) == 0) result = at::to(result, x.scalar_type());
-  return python.value(result);
-}
-
-// x[i, j], whose indices are numbers, lists of them and tensors.
-Json call_getitem(PythonInterpreter& python, const PythonArguments& a) {
-  std::vector<at::indexing::TensorIndex> indices;
-  const Json& given = a.positional.at(1);
-  for (const Json& index : given.is_array() ? given : Json::array({given})) {
-    if (index.is_number_integer()) {
-      indices.emplace_back(index.get<int64_t>());
-    } else if (index.is_array()) {
-      indices.emplace_back(at::tensor(integers(index)));
-    } else if (index.is_object() && index.contains("tensor")) {
-      indices.emplace_back(python.tensor(index));
-    } else {
-      throw NotExpressible("an index of another kind");
-    }
-  }
-  return python.value(python.tensor(a.positional.at(0)).index(indices));
-}
-
-// torch.nn.functional.multi_head_attention_forward, whose options Python has as arguments.
-Json call_attention(PythonInterpreter& python, const PythonArguments& a) {
-  const auto tensor = [&](size_t place) { return python.tensor(a.positional.at(place)); };
-  const auto number = [&](size_t place) { return a.positional.at(place).get<int64_t>(); };
-  torch::nn::functional::MultiheadAttentionForwardFuncOptions options(
-      number(3), number(4), tensor(5), tensor(6), tensor(7), tensor(8), a.positional.at(9).get<bool>(),
-      conformance::number(a.positional.at(10)), tensor(11), tensor(12));
-  options.training(a.named.at("training").get<bool>()).attn_mask(python.tensor(a.named.at("attn_mask")));
-  const auto [result, weights] =
-      torch::nn::functional::multi_head_attention_forward(tensor(0), tensor(1), tensor(2), options);
-  return Json::array({python.value(result), python.value(weights)});
-}
-
-// Functions that are written in Python only, by their documents; false where `name` is none of these.
-bool call_formula(PythonInterpreter& python, const std::string& name, const PythonArguments& a, Json& result) {
-  const auto tensor = [&](size_t place) { return python.tensor(a.positional.at(place)); };
-  if (name == "nn.functional.softsign") {
-    result = python.value(at::div(tensor(0), at::add(at::abs(tensor(0)), 1)));
-  } else if (name == "nn.functional.tanhshrink") {
-    result = python.value(at::sub(tensor(0), at::tanh(tensor(0))));
-  } else if (name == "nn.functional.multilabel_soft_margin_loss" && a.named.empty()) {
-    const Tensor x = tensor(0), y = tensor(1);
-    const Tensor gain = at::add(at::mul(y, at::log_sigmoid(x)), at::mul(at::rsub(y, 1), at::log_sigmoid(at::neg(x))));
-    result = python.value(at::neg(at::mean(at::mean(gain, {-1}))));
-  } else if (name == "nn.functional.linear_cross_entropy") {
-    const Tensor x = tensor(0), weight = tensor(1);
-    const Tensor logits = at::linear(x, at::reshape(weight, {-1, weight.size(-1)}));
-    std::vector<int64_t> sizes = x.sizes().vec();
-    sizes.pop_back();
-    sizes.insert(sizes.end(), weight.sizes().begin(), weight.sizes().end() - 1);
-    const std::string reduction = a.named.at("reduction");
-    result = python.value(at::cross_entropy_loss(at::reshape(logits, sizes), tensor(2), std::nullopt,
-                                                 reduction == "none"   ? at::Reduction::None
-                                                 : reduction == "mean" ? at::Reduction::Mean
-                                                                       : at::Reduction::Sum));
-  } else if (name == "unravel_index") {
-    Tensor rest = tensor(0);
-    const std::vector<int64_t> shape = integers(a.positional.at(1));
-    std::vector<Json> places(shape.size());
-    for (size_t d = shape.size(); d-- > 0;) {
-      places[d] = python.value(at::remainder(rest, shape[d]));
-      rest = at::div(rest, shape[d], "floor");
-    }
-    result = Json(places);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-// Calls that are no operator of their own, by the names that PyTorch's tables of samples have. A part behind the name
-// is one of several sets of samples.
-Json call_sample(PythonInterpreter& python, const std::string& name, PythonArguments a) {
-  static const std::map<std::string, std::string> reflected = {
-      {"__radd__", "add"},       {"__rdiv__", "div"},       {"__rmul__", "mul"},
-      {"__rsub__", "sub"},       {"__ror__", "bitwise_or"}, {"__rxor__", "bitwise_xor"},
-      {"__rmatmul__", "matmul"}, {"__rmod__", "remainder"}, {"__rpow__", "pow"}};
-  static const std::map<std::string, at::ScalarType> conversions = {
-      {"bfloat16", at::kBFloat16},   {"bool", at::kBool},
-      {"byte", at::kByte},           {"char", at::kChar},
-      {"double", at::kDouble},       {"float", at::kFloat},
-      {"half", at::kHalf},           {"int", at::kInt},
-      {"long", at::kLong},           {"short", at::kShort},
-      {"cfloat", at::kComplexFloat}, {"cdouble", at::kComplexDouble}};
-  const auto starts = [&](const char* with) { return name.rfind(with, 0) == 0; };
-  const auto first = [&] { return python.tensor(a.positional.at(0)); };
-  if (starts("masked.")) return call_masked(python, name.substr(7), a);
-  if (name == "__getitem__") return call_getitem(python, a);
-  if (const auto found = reflected.find(name); found != reflected.end()) {
-    return call_operator(python, found->second, {{a.positional.at(1), a.positional.at(0)}, {}});
-  }
-  if (const auto found = conversions.find(name); found != conversions.end()) {
-    return python.value(at::to(first(), found->second));
-  }
-  if (starts("polygamma.")) return call_operator(python, "polygamma", {{a.positional[1], a.positional[0]}, {}});
-  if (starts("special.polygamma.")) {
-    return call_operator(python, "special_polygamma", {{a.positional[1], a.positional[0]}, {}});
-  }
-  if (name == "linalg.pinv.singular") {
-    return python.value(at::linalg_pinv(at::matmul(first(), at::mT(python.tensor(a.positional.at(1))))));
-  }
-  if (name == "einsum") {
-    if (a.positional.at(1).is_string()) std::swap(a.positional[0], a.positional[1]);
-    return call_operator(python, name, a);
-  }
-  if (name == "max_pool2d_with_indices_backward") {
-    // The gradient for ones.
-    a.named.erase("return_indices");
-    const Json results = call_operator(python, "max_pool2d_with_indices", a);
-    a.positional.insert(a.positional.begin(), python.value(at::ones_like(python.tensor(results.at(0)))));
-    a.named["indices"] = results.at(1);
-    return call_operator(python, name, a);
-  }
-  if (Json result; call_formula(python, name, a, result)) return result;
-  if (name == "nn.functional.multi_head_attention_forward") return call_attention(python, a);
-  if (name == "nn.functional.soft_margin_loss" || name == "nn.functional.hinge_embedding_loss") {
-    if (const auto found = a.named.find("reduction"); found != a.named.end()) {
-      found->second = found->second == "none" ? 0 : found->second == "mean" ? 1 : 2;
-    }
-    return call_operator(python, name.substr(14), a);
-  }
-  if (name == "zero_") {
-    Tensor self = first();
-    return python.value(at::zero_(self));
-  }
-  if (name == "cdist") {
-    const double p = conformance::number(a.positional.at(2));
-    return python.value(at::cdist(first(), python.tensor(a.positional.at(1)), p));
-  }
-  if (name == "where") std::swap(a.positional.at(0), a.positional.at(1));
-  if (name == "norm.fro" && a.positional.size() > 2) {
-    return python.value(at::frobenius_norm(first(), integers(a.positional.at(2))));
-  }
-  if (name == "sum_to_size") {
-    Json sizes = Json(std::vector<Json>(a.positional.begin() + 1, a.positional.end()));
-    if (a.positional.at(1).is_array()) sizes = a.positional.at(1);
-    return call_operator(python, name, {{a.positional.at(0), sizes}, {}});
-  }
-  if (name == "lu") {
-    const auto [factors, pivots] = at::linalg_lu_factor(first());
-    return Json::array({python.value(factors), python.value(pivots)});
-  }
-  if (name == "meshgrid.variadic_tensors") return call_operator(python, "meshgrid", {{Json(a.positional)}, a.named});
-  if (name == "torch.ops.aten._safe_softmax.default") return call_operator(python, "_safe_softmax", a);
-  if (starts("nn.functional.")) {
-    std::string function = name.substr(14);
-    function = function.substr(0, function.find('.'));
-    if (function == "embedding_bag") std::swap(a.positional.at(0), a.positional.at(1));
-    if (function == "upsample_nearest" || function == "upsample_bilinear") {
-      a.named["mode"] = function.substr(9);
-      if (function == "upsample_bilinear") a.named["align_corners"] = true;
-      function = "interpolate";
-    }
-    return call_functional(python, function, a);
-  }
-  return call_torch(
-      python, name.substr(0, name.find('.') == std::string::npos || starts("linalg.") ? name.npos : name.find('.')), a);
-}
-
-// The recorded overload, or, where PyTorch's has arguments that are tensors or numbers, the one that takes those given.
-Json call_recorded(PythonInterpreter& python, const std::string& op, const PythonArguments& arguments) {
-  try {
-    return call_overload(python, op, arguments);
-  } catch (const CompilerRefuses&) {
-    return call_operator(python, op.substr(6, op.find('.') == std::string::npos ? op.npos : op.find('.') - 6),
-                         arguments);
-  }
+// PyTorch's exponential of a float matrix with numbers of some hundreds is wrong in the fourth digit; its Bessel
+// functions and, next to their poles, polygamma functions in the fifth.
+double factor_of(const std::string& name) {
+  const auto has_part = [&](const char* part) { return name.find(part) != std::string::npos; };
+  return has_part("matrix_exp") ? 50 : has_part("bessel_") || has_part("digamma") || has_part("polygamma") ? 30 : 1;
 }
 
 }  // namespace
@@ -339,10 +80,8 @@ void replay_vmap_ops(const Json& one, Check& check) {
   check.expect(results.size() == outputs.size(),
                std::to_string(results.size()) + " results, recorded " + std::to_string(outputs.size()));
   for (size_t i = 0; i < results.size() && i < outputs.size(); ++i) {
-    // PyTorch's exponential of a float matrix with numbers of some hundreds is wrong in the fourth digit; a Bessel
-    // function next to its zero in the fifth.
-    const double factor = read(one, "id") == "matrix_exp/1" ? 50 : op == "aten::special_bessel_y1" ? 30 : 1;
-    check.tensor("output " + std::to_string(i), at::resolve_neg(at::resolve_conj(results[i])), outputs[i], factor);
+    check.tensor("output " + std::to_string(i), at::resolve_neg(at::resolve_conj(results[i])), outputs[i],
+                 factor_of(sample.empty() ? op : sample));
   }
 }
 

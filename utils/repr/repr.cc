@@ -95,10 +95,8 @@ class Formatter {
       least = std::min(least, std::abs(v));
       most = std::max(most, std::abs(v));
     }
-    if (!any_) {
-      scientific_ = options.sci_mode.value_or(false);
-      return;
-    }
+    // Zeros alone stay as they are, whatever the mode.
+    if (!any_) return;
     scientific_ = options.sci_mode.value_or(most / least > 1000 || most > 1e8 || (!whole_ && least < 1e-4));
     for (const double v : elements.reals) {
       if (std::isfinite(v) && v != 0) widen(text(v));
@@ -292,20 +290,31 @@ void add_history(const Tensor& tensor, std::vector<std::string>& suffixes) {
 }
 
 std::string sparse_repr(const Tensor& tensor, const PrintOptions& options, int64_t indent) {
-  const Tensor plain = at::detach(tensor), values = at::_values(plain);
+  const bool coo = tensor.layout() == at::kSparse;
+  const bool rows = tensor.layout() == at::kSparseCsr || tensor.layout() == at::kSparseBsr;
+  const Tensor plain = at::detach(tensor), values = coo ? at::_values(plain) : at::values(plain);
   std::vector<std::string> suffixes;
   if (!tensor.is_cpu()) suffixes.push_back("device='" + tensor.device().str() + "'");
   suffixes.push_back("size=" + tuple(tensor.sizes()));
-  suffixes.push_back("nnz=" + std::to_string(values.size(0)));
+  suffixes.push_back("nnz=" + std::to_string(tensor._nnz()));
   const bool usual = values.numel() == 0 ? tensor.scalar_type() == c10::get_default_dtype_as_scalartype()
                                          : is_default_type(tensor.scalar_type());
   if (!usual) suffixes.push_back("dtype=" + repr(tensor.scalar_type()));
   suffixes.push_back("layout=" + repr(tensor.layout()));
   add_history(tensor, suffixes);
   const std::string margin(static_cast<size_t>(indent), ' ');
-  std::string text = "tensor(" + part("indices", at::_indices(plain), options, indent) + ",\n" + margin;
-  text += part("values", values, options, indent);
-  return with_suffixes(text, suffixes, indent, options.linewidth, /*new_line=*/true);
+  std::string text = "tensor(";
+  if (coo) {
+    text += part("indices", at::_indices(plain), options, indent);
+  } else if (rows) {
+    text += part("crow_indices", at::crow_indices(plain), options, indent) + ",\n" + margin;
+    text += part("col_indices", at::col_indices(plain), options, indent);
+  } else {
+    text += part("ccol_indices", at::ccol_indices(plain), options, indent) + ",\n" + margin;
+    text += part("row_indices", at::row_indices(plain), options, indent);
+  }
+  text += ",\n" + margin + part("values", values, options, indent);
+  return with_suffixes(text, suffixes, indent, options.linewidth, /*new_line=*/coo);
 }
 
 // "NestedTensor(size=(2, j1), offsets=tensor([0, 2, 5]), contiguous=True)"
@@ -364,7 +373,7 @@ void add_quantizer(const Tensor& tensor, std::vector<std::string>& suffixes) {
 std::string repr(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "None";
   if (tensor.is_nested()) return nested_repr(tensor, options);
-  const bool sparse = tensor.layout() == at::kSparse;
+  const bool sparse = tensor.layout() != at::kStrided && tensor.layout() != at::kMkldnn;
   const bool quantized = tensor.key_set().has_any(c10::quantized_ks);
   TORCH_CHECK_NOT_IMPLEMENTED((tensor.layout() == at::kStrided || sparse) && tensor.is_quantized() == quantized,
                               "repr is implemented for dense and sparse tensors only, got layout ", tensor.layout(),
@@ -434,6 +443,7 @@ std::string repr(at::Layout layout) {
   if (layout == at::kSparse) return "torch.sparse_coo";
   std::string name = c10::str(layout);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (name.rfind("sparse", 0) == 0) name.insert(6, "_");
   return "torch." + name;
 }
 

@@ -66,6 +66,29 @@ TEST(Repr, NestedTensorsShowTheirParts) {
   EXPECT_EQ(repr(jagged.clone()), text);
 }
 
+TEST(Repr, ZerosAloneHaveNoExponents) {
+  PrintOptions options;
+  options.sci_mode = true;
+  EXPECT_EQ(repr(torch::tensor({-0.0, 0.0}), options), "tensor([-0., 0.])");
+  EXPECT_EQ(repr(torch::tensor({0.0, 1.0}), options), "tensor([0.0000e+00, 1.0000e+00])");
+}
+
+TEST(Repr, CompressedSparseTensors) {
+  const at::Tensor t = torch::tensor({{1., 0., 2., 0.}, {0., 0., 3., 0.}, {0., 4., 0., 0.}, {5.5, 0., 0., 6.}});
+  EXPECT_EQ(repr(at::to_sparse_csr(t)),
+            "tensor(crow_indices=tensor([0, 2, 3, 4, 6]),\n       col_indices=tensor([0, 2, 2, 1, 0, 3]),\n"
+            "       values=tensor([1.0000, 2.0000, 3.0000, 4.0000, 5.5000, 6.0000]),\n"
+            "       size=(4, 4), nnz=6, layout=torch.sparse_csr)");
+  EXPECT_EQ(repr(at::to_sparse_csc(t.to(at::kDouble)).set_requires_grad(true)),
+            "tensor(ccol_indices=tensor([0, 2, 3, 5, 6]),\n       row_indices=tensor([0, 3, 2, 0, 1, 3]),\n"
+            "       values=tensor([1.0000, 5.5000, 4.0000, 2.0000, 3.0000, 6.0000]),\n"
+            "       size=(4, 4), nnz=6, dtype=torch.float64, layout=torch.sparse_csc,\n       requires_grad=True)");
+  EXPECT_EQ(repr(at::to_sparse_bsr(torch::tensor({{1., 0.}, {0., 0.}}), {2, 2})),
+            "tensor(crow_indices=tensor([0, 1]),\n       col_indices=tensor([0]),\n"
+            "       values=tensor([[[1., 0.],\n                       [0., 0.]]]), size=(2, 2), nnz=1,\n"
+            "       layout=torch.sparse_bsr)");
+}
+
 TEST(Repr, NumbersAtTheEndsOfTheirTypes) {
   EXPECT_EQ(repr(torch::tensor({std::numeric_limits<int64_t>::min()})), "tensor([-9223372036854775808])");
   EXPECT_EQ(repr(at::full({1}, std::numeric_limits<double>::max(), at::TensorOptions(at::kDouble))),

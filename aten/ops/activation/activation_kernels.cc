@@ -1,4 +1,6 @@
 // Activations and the gradients that have a kernel of their own.
+#include <limits>
+
 #include "aten/core/tensor.h"
 #include "aten/core/tensor_spec.h"
 #include "aten/core/view.h"
@@ -201,8 +203,15 @@ void hardshrink_kernel(const Tensor& self, const Scalar& lambd, Tensor& out) {
   run("hardshrink", cpu::loops::hardshrink, self, {lambd}, out);
 }
 TensorSpec softshrink_meta(const Tensor& self, const Scalar& lambd) {
-  TORCH_CHECK(lambd.toDouble() >= 0, "lambda must be greater or equal to 0, but found to be ", lambd.toDouble(), ".");
-  return floating_spec("softshrink", self);
+  const TensorSpec spec = floating_spec("softshrink", self);
+  const ScalarType type = self.scalar_type();
+  const double largest = type == kDouble     ? std::numeric_limits<double>::max()
+                         : type == kFloat    ? std::numeric_limits<float>::max()
+                         : type == kBFloat16 ? static_cast<double>(std::numeric_limits<c10::BFloat16>::max())
+                                             : static_cast<double>(std::numeric_limits<c10::Half>::max());
+  TORCH_CHECK(lambd.toDouble() >= 0 && lambd.toDouble() <= largest, "lambda must be in range [0, ", largest,
+              "] for input dtype ", type, ", but found ", lambd.toDouble());
+  return spec;
 }
 void softshrink_kernel(const Tensor& self, const Scalar& lambd, Tensor& out) {
   run("softshrink", cpu::loops::softshrink, self, {lambd}, out);

@@ -160,8 +160,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding(const Tensor& w
   const auto end_of = [&](int64_t b) { return b + 1 < offsets.numel() ? start[b + 1] : count; };
   for (int64_t b = 0; b < bags; ++b) {
     for (int64_t i = start[b], end = end_of(b); i < end; ++i) {
-      TORCH_CHECK_INDEX(index[i] >= 0 && index[i] < rows, "embedding_bag: index ", index[i], " is out of range of ",
-                        rows, " rows");
+      TORCH_CHECK(index[i] >= 0 && index[i] < rows, "embedding_bag: index ", i, " of input is ", index[i],
+                  ", which is out of the range [0, ", rows, ") of the rows");
       bag[i] = b;
       counts[i] = index[i] != padding;
       size[b] += counts[i] ? 1 : 0;

@@ -64,7 +64,8 @@ Tensor repeat_interleave_self_tensor(const Tensor& self, const Tensor& repeats, 
     counts = at::expand(at::reshape(repeats, {1}), {size});
   } else {
     TORCH_CHECK(repeats.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
-    TORCH_CHECK(repeats.size(0) == size, "repeats must have the same size as input along dim");
+    TORCH_CHECK(repeats.size(0) == size, "repeats must have the same size as input along dim, but got repeats.size(0) = ",
+                repeats.size(0), " and input.size(", d, ") = ", size);
   }
   return at::index_select(input, d, at::repeat_interleave(counts, output_size));
 }

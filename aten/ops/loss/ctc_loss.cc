@@ -213,9 +213,9 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntArrayRef inpu
   TORCH_CHECK(reduction >= Reduction::None && reduction <= Reduction::Sum, reduction,
               " is not a valid value for reduction");
   const bool batched = log_probs.dim() != 2;
-  Tensor loss = std::get<0>(at::_ctc_loss(batched ? log_probs : at::unsqueeze(log_probs, 1),
-                                          batched || targets.dim() == 2 ? targets : at::unsqueeze(targets, 0),
-                                          input_lengths, target_lengths, blank, zero_infinity));
+  // One sequence of targets is the same as a row of them, but as long as it says.
+  Tensor loss = std::get<0>(at::_ctc_loss(batched ? log_probs : at::unsqueeze(log_probs, 1), targets, input_lengths,
+                                          target_lengths, blank, zero_infinity));
   if (zero_infinity) loss = at::where(at::isinf(loss), at::zeros({}, loss.options()), loss);
   if (reduction == Reduction::Mean)
     return at::mean(at::div(loss, at::clamp_min(of_lengths(target_lengths, loss.device()), Scalar(1))));

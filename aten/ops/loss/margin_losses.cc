@@ -144,7 +144,7 @@ Tensor checked_labels(const char* op, const Tensor& self, const Tensor& x, const
   TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
   const Tensor y = at::reshape(target, x.sizes());
   TORCH_CHECK(y.numel() == 0 || holds(at::logical_and(at::ge(y, Scalar(-1)), at::lt(y, Scalar(x.size(1))))), op,
-              ": target is out of range");
+              ": argument #2 'target' is out of range");
   return y;
 }
 

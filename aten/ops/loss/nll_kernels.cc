@@ -56,7 +56,8 @@ Shape check_nll(const Tensor& self, const Tensor& target, const std::optional<Te
 Shape check_nll2d(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
   check_reduction(reduction);
   TORCH_CHECK(
-      target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got targets of size: : ", target.sizes());
+      target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got targets of ", target.dim(),
+      " dimensions, of size: : ", target.sizes());
   TORCH_CHECK(
       self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got input of size: ", self.sizes());
   TORCH_CHECK(

@@ -103,6 +103,8 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self,
   TORCH_CHECK(dims_self.size() == dims_other.size(), "both dimension lists should have same length");
   TORCH_CHECK(self.scalar_type() == other.scalar_type(), "both inputs should have same dtype");
   std::vector<bool> first(static_cast<size_t>(self.dim()) + 1), second(static_cast<size_t>(other.dim()) + 1);
+  // A dimension of size 1 stands for as many equal ones as the other tensor has: that one is summed.
+  DimVector summed_self, summed_other;
   DimVector contracted_self, contracted_other, kept_self, kept_other, sizes;
   int64_t k = 1, m = 1, n = 1;
   for (size_t i = 0; i < dims_self.size(); ++i) {
@@ -111,18 +113,22 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self,
     TORCH_CHECK(!first[d], "dim ", d, " appears multiple times in the list of dims");
     TORCH_CHECK(!second[e], "dim ", e, " appears multiple times in the list of dims");
     first[d] = second[e] = true;
-    TORCH_CHECK(self.size(d) == other.size(e), "contracted dimensions need to match, but first has size ", self.size(d),
+    TORCH_CHECK(self.size(d) == other.size(e) || self.size(d) == 1 || other.size(e) == 1, "contracted dimensions need to match, but first has size ", self.size(d),
                 " in dim ", dims_self[i], " and second has size ", other.size(e), " in dim ", dims_other[i]);
     contracted_self.push_back(d);
     contracted_other.push_back(e);
-    k *= self.size(d);
+    k *= std::min(self.size(d), other.size(e));
+    if (self.size(d) != other.size(e)) (self.size(d) == 1 ? summed_other : summed_self).push_back(self.size(d) == 1 ? e : d);
   }
   for (int64_t d = 0; d < self.dim(); ++d)
     if (!first[d]) kept_self.push_back(d), sizes.push_back(self.size(d)), m *= self.size(d);
   for (int64_t d = 0; d < other.dim(); ++d)
     if (!second[d]) kept_other.push_back(d), sizes.push_back(other.size(d)), n *= other.size(d);
-  const Tensor left = at::reshape(at::permute(self, joined(kept_self, contracted_self)), {m, k});
-  const Tensor right = at::reshape(at::permute(other, joined(contracted_other, kept_other)), {k, n});
+  const auto summed = [](const Tensor& t, const DimVector& dims) { return dims.empty() ? t : at::sum(t, dims, true); };
+  const Tensor left =
+      at::reshape(at::permute(summed(self, summed_self), joined(kept_self, contracted_self)), {m, k});
+  const Tensor right =
+      at::reshape(at::permute(summed(other, summed_other), joined(contracted_other, kept_other)), {k, n});
   return at::reshape(at::mm(left, right), sizes);
 }
 

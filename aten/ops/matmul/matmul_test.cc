@@ -236,6 +236,10 @@ TEST(Matmul, Compositions) {
       for (int p = 0; p < 3; ++p)
         for (int q = 0; q < 4; ++q) want[i * 5 + j] += x[(i * 3 + p) * 4 + q] * y[(q * 3 + p) * 5 + j];
   expect_values(at::tensordot(a, b, {1, 2}, {1, 0}), {2, 5}, want, "tensordot");
+  // A dimension of size 1 stands for each of the other's.
+  const Tensor one = random_tensor({2, 3, 1}, kDouble);
+  expect_same(at::tensordot(one, b, {1, 2}, {1, 0}), at::tensordot(at::expand(one, a.sizes()), b, {1, 2}, {1, 0}),
+              "tensordot of a dimension of size 1");
   expect_same(at::tensordot(a, b, {-2, -1}, {1, 0}), at::tensordot(a, b, {1, 2}, {1, 0}),
               "tensordot with negative dims");
 

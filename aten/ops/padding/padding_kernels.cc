@@ -53,15 +53,17 @@ Padded check_padding(const char* op, int dims, Mode mode, const Tensor& self, In
     p.planes *= self.size(d);
     p.result.push_back(self.size(d));
   }
+  // From the last dimension on, as the padding names them.
+  for (int i = dims; i-- > 0 && mode == Mode::kReflect;) {
+    const int64_t size = self.size(self.dim() - dims + i), left = padding[2 * (dims - 1 - i)], right = padding[2 * (dims - 1 - i) + 1];
+    TORCH_CHECK(left < size && right < size, "Argument #", 2 * (dims - i) + 2,
+                ": Padding size should be less than the corresponding input dimension, but got: padding (", left, ", ", right,
+                ") at dimension ", self.dim() - dims + i, " of input ", self.sizes());
+  }
   constexpr const char* kLetters[] = {"D", "H", "W"};
   for (int i = 0; i < dims; ++i) {
     const int d = 3 - dims + i;
     const int64_t size = self.size(self.dim() - dims + i), left = padding[2 * (dims - 1 - i)], right = padding[2 * (dims - 1 - i) + 1];
-    if (mode == Mode::kReflect) {
-      TORCH_CHECK(left < size && right < size, "Argument #", 2 * (dims - i) + 2,
-                  ": Padding size should be less than the corresponding input dimension, but got: padding (", left, ", ", right,
-                  ") at dimension ", self.dim() - dims + i, " of input ", self.sizes());
-    }
     p.in[d] = size;
     p.out[d] = checked_sum(size, left, right);
     p.before[d] = left;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "aten/core/empty.h"
 #include "aten/core/overlap.h"
@@ -29,6 +30,10 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 
 void check_floating(const char* op, const Tensor& self) {
+  // These two are refused for what they are, the others for want of a kernel.
+  const bool continuous = std::string_view(op) == "exponential_" || std::string_view(op) == "cauchy_";
+  TORCH_CHECK(!continuous || self.is_floating_point(), op,
+              " is a continuous distribution: expected a floating-point tensor, got ", self.scalar_type());
   TORCH_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), op, " expected a floating-point tensor, got ", self.scalar_type());
   random::check_target(op, self);
 }
