@@ -520,5 +520,37 @@ TEST(FullyShard, MemoryIsThatOfShardsAndAFewUnits) {
   EXPECT_LE(held.peak_backward, 1 + 0.25 + 0.25 + kGradients + kActivations);
 }
 
+// Computes with a weight twice; the first time no gradient goes there, and backward needs it when all others have come.
+struct TwiceImpl : nn::Module {
+  TwiceImpl() {
+    first = register_module("first", nn::Linear(6, 6));
+    second = register_module("second", nn::Linear(6, 6));
+  }
+  Tensor forward(const Tensor& x) { return second(at::tanh(at::linear(first(x), second->weight.detach()))); }
+  nn::Linear first{nullptr}, second{nullptr};
+};
+TORCH_MODULE(Twice);
+
+TEST(FullyShard, ParametersThatBackwardStillNeedsStay) {
+  run_mesh({2}, [](const DeviceMesh& mesh) {
+    Twice net, twin;
+    fill(*net, 1);
+    fill(*twin, 1);
+    fully_shard(net, {mesh});
+    const Tensor x = numbers({4, 6}, 3);
+    // A graph that stays keeps all, too.
+    for (const bool keeps : {false, true}) {
+      const Tensor loss = net(x.chunk(2)[static_cast<size_t>(mesh.get_rank())]).square().mean();
+      for (int pass = 0; pass < (keeps ? 2 : 1); ++pass) loss.backward({}, keeps);
+      for (const Tensor& part : x.chunk(2)) {
+        const Tensor half = twin(part).square().mean() / 2;
+        for (int pass = 0; pass < (keeps ? 2 : 1); ++pass) half.backward({}, keeps);
+      }
+      expect_twins(*net, *twin, 1e-6, true);
+      for (const Tensor& p : net->parameters()) EXPECT_TRUE(DTensor::is(p));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace torch::distributed::fsdp
