@@ -526,8 +526,12 @@ struct TwiceImpl : nn::Module {
     first = register_module("first", nn::Linear(6, 6));
     second = register_module("second", nn::Linear(6, 6));
   }
-  Tensor forward(const Tensor& x) { return second(at::tanh(at::linear(first(x), second->weight.detach()))); }
+  Tensor forward(const Tensor& x) {
+    const auto run = [this](const Tensor& t) { return at::linear(first(t), second->weight.detach()); };
+    return second(at::tanh(checkpointed ? utils::checkpoint::checkpoint(run, x) : run(x)));
+  }
   nn::Linear first{nullptr}, second{nullptr};
+  bool checkpointed = false;
 };
 TORCH_MODULE(Twice);
 
@@ -549,6 +553,12 @@ TEST(FullyShard, ParametersThatBackwardStillNeedsStay) {
       expect_twins(*net, *twin, 1e-6, true);
       for (const Tensor& p : net->parameters()) EXPECT_TRUE(DTensor::is(p));
     }
+    // A checkpoint holds nothing that would tell: an error, unless parameters are to stay.
+    net->checkpointed = true;
+    EXPECT_THROW(net(x).sum().backward(), c10::Error);
+    FSDPModule(net).reset_iter_state();
+    FSDPModule(net).set_reshard_after_backward(false);
+    net(x).sum().backward();
   });
 }
 
