@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
@@ -422,21 +425,39 @@ struct UnitsHeld {
 };
 constexpr int64_t kUnits = 6;
 constexpr double kRanks = 8, kActivations = 0.1;
-UnitsHeld units_held(bool prefetches) {
-  constexpr int64_t kWidth = 1024;
-  constexpr double kUnit = kWidth * kWidth * 4, kTotal = kUnits * kUnit;
+// Units one after the other.
+struct UnitsImpl : nn::Module {
+  Tensor forward(Tensor x) {
+    for (const auto& unit : units) {
+      const auto run = [unit](const Tensor& given) { return nn::Sequential(unit)(given); };
+      x = checkpointed ? utils::checkpoint::checkpoint(run, x) : run(x);
+    }
+    return x;
+  }
+  std::vector<std::shared_ptr<nn::SequentialImpl>> units;
+  bool checkpointed = false;
+};
+TORCH_MODULE(Units);
+
+// Units of one layer of 1024 features, or of four with half of these; `checkpointed`: computed again in backward.
+UnitsHeld units_held(bool prefetches, bool has_layers = false, bool checkpointed = false) {
+  constexpr double kUnit = 1024 * 1024 * 4, kTotal = kUnits * kUnit;
+  const int64_t layers_of_unit = has_layers ? 4 : 1, width = has_layers ? 512 : 1024;
   const auto allocated = [] { return static_cast<double>(c10::cpu_memory_stats().allocated_bytes); };
   const auto group = c10::make_intrusive<c10d::ProcessGroup>(0, static_cast<int>(kRanks));
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::CUSTOM,
                     c10::make_intrusive<c10d::FakeProcessGroup>(0, static_cast<int>(kRanks)));
   const DeviceMesh mesh = DeviceMesh::from_group(group, c10::kCPU);
   const double before = allocated();
-  std::vector<nn::Linear> layers;
-  nn::Sequential net;
+  Units net;
+  net->checkpointed = checkpointed;
   for (int64_t i = 0; i < kUnits; ++i) {
-    layers.emplace_back(nn::LinearOptions(kWidth, kWidth).bias(false));
-    net->push_back(layers.back());
-    FSDPModule unit = fully_shard(layers.back(), {mesh});
+    nn::Sequential layers;
+    for (int64_t j = 0; j < layers_of_unit; ++j) {
+      layers->push_back(nn::Linear(nn::LinearOptions(width, width).bias(false)));
+    }
+    net->units.push_back(net->register_module(std::to_string(i), layers.ptr()));
+    FSDPModule unit = fully_shard(layers, {mesh});
     if (!prefetches) unit.set_modules_to_backward_prefetch({unit});
   }
   fully_shard(net, {mesh});
@@ -444,7 +465,7 @@ UnitsHeld units_held(bool prefetches) {
   const double shards = allocated() - before;
   double in_forward = 0, in_backward = 0, peak_forward = 0, peak_backward = 0;
   const auto peak = [] { return static_cast<double>(c10::cpu_memory_stats().peak_allocated_bytes); };
-  for (nn::Linear& layer : layers) {
+  for (const auto& layer : net->units) {
     layer->register_forward_hook(
         [&](nn::Module&, const std::vector<Tensor>&, const std::vector<Tensor>& outputs) {
           in_forward = std::max(in_forward, allocated() - before);
@@ -458,7 +479,7 @@ UnitsHeld units_held(bool prefetches) {
   double after = 0;
   for (int step = 0; step < 3; ++step) {
     c10::reset_peak_cpu_memory_stats();
-    const Tensor loss = nn::call_module(*net, at::ones({1, kWidth})).sum();
+    const Tensor loss = net(at::ones({1, width})).sum();
     peak_forward = peak() - before;
     c10::reset_peak_cpu_memory_stats();
     loss.backward();
@@ -476,19 +497,69 @@ UnitsHeld units_held(bool prefetches) {
 
 TEST(FullyShard, MemoryIsThatOfShardsAndAFewUnits) {
   constexpr double kGradients = kUnits / kRanks;
+  const auto show = [](const char* what, const UnitsHeld& held) {
+    std::printf("units beyond shards and moments, %s: forward %.2f, at most %.2f; backward %.2f, at most %.2f\n", what,
+                held.in_forward, held.peak_forward, held.in_backward, held.peak_backward);
+  };
   for (const bool prefetches : {true, false}) {
-    const UnitsHeld held = units_held(prefetches);
-    std::printf("units beyond shards and moments, %s: forward %.2f, at most %.2f; backward %.2f, at most %.2f\n",
-                prefetches ? "the next one gathered ahead" : "none gathered ahead", held.in_forward, held.peak_forward,
-                held.in_backward, held.peak_backward);
-    // One unit is whole, which was gathered where it lies.
-    EXPECT_LE(held.in_forward, 1 + kActivations);
-    EXPECT_LE(held.peak_forward, 1 + kActivations);
-    // One is whole, and so is the next one where it is gathered ahead; then there is the first one's gradient, too.
     const double ahead = prefetches ? 1 : 0;
-    EXPECT_LE(held.in_backward, ahead + kGradients + kActivations);
-    EXPECT_LE(held.peak_backward, ahead + 2 + kGradients + kActivations);
+    for (const bool has_layers : {false, true}) {
+      const UnitsHeld held = units_held(prefetches, has_layers);
+      show(prefetches ? "the next one gathered ahead" : "none gathered ahead", held);
+      // One unit is whole, which was gathered where it lies.
+      EXPECT_LE(held.in_forward, 1 + kActivations);
+      EXPECT_LE(held.peak_forward, 1 + kActivations);
+      // One is whole, and so is the next one where it is gathered ahead; each parameter goes when its gradient has
+      // come.
+      EXPECT_LE(held.in_backward, ahead + kGradients + kActivations);
+      EXPECT_LE(held.peak_backward, ahead + 1 + (has_layers ? 0.25 : 1) + kGradients + kActivations);
+    }
   }
+  const UnitsHeld held = units_held(false, true, true);
+  show("computed again", held);
+  EXPECT_LE(held.peak_backward, 1 + 0.25 + 0.25 + kGradients + kActivations);
+}
+
+// Computes with a weight twice; the first time no gradient goes there, and backward needs it when all others have come.
+struct TwiceImpl : nn::Module {
+  TwiceImpl() {
+    first = register_module("first", nn::Linear(6, 6));
+    second = register_module("second", nn::Linear(6, 6));
+  }
+  Tensor forward(const Tensor& x) {
+    const auto run = [this](const Tensor& t) { return at::linear(first(t), second->weight.detach()); };
+    return second(at::tanh(checkpointed ? utils::checkpoint::checkpoint(run, x) : run(x)));
+  }
+  nn::Linear first{nullptr}, second{nullptr};
+  bool checkpointed = false;
+};
+TORCH_MODULE(Twice);
+
+TEST(FullyShard, ParametersThatBackwardStillNeedsStay) {
+  run_mesh({2}, [](const DeviceMesh& mesh) {
+    Twice net, twin;
+    fill(*net, 1);
+    fill(*twin, 1);
+    fully_shard(net, {mesh});
+    const Tensor x = numbers({4, 6}, 3);
+    // A graph that stays keeps all, too.
+    for (const bool keeps : {false, true}) {
+      const Tensor loss = net(x.chunk(2)[static_cast<size_t>(mesh.get_rank())]).square().mean();
+      for (int pass = 0; pass < (keeps ? 2 : 1); ++pass) loss.backward({}, keeps);
+      for (const Tensor& part : x.chunk(2)) {
+        const Tensor half = twin(part).square().mean() / 2;
+        for (int pass = 0; pass < (keeps ? 2 : 1); ++pass) half.backward({}, keeps);
+      }
+      expect_twins(*net, *twin, 1e-6, true);
+      for (const Tensor& p : net->parameters()) EXPECT_TRUE(DTensor::is(p));
+    }
+    // A checkpoint holds nothing that would tell: an error, unless parameters are to stay.
+    net->checkpointed = true;
+    EXPECT_THROW(net(x).sum().backward(), c10::Error);
+    FSDPModule(net).reset_iter_state();
+    FSDPModule(net).set_reshard_after_backward(false);
+    net(x).sum().backward();
+  });
 }
 
 }  // namespace

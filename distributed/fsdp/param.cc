@@ -8,6 +8,7 @@
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
 #include "autograd/engine/autograd_meta.h"
+#include "autograd/engine/hooks.h"
 #include "autograd/engine/node_extras.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/memory_format.h"
@@ -183,12 +184,33 @@ void Param::allocate() {
     } else {
       whole_ = memory_.detach();
     }
+    is_watched_ = false;
+    memory_uses_ = memory_.use_count();
+    storage_uses_ = memory_.unsafeGetTensorImpl()->storage().use_count();
   }
   memory_.storage().unsafeGetStorageImpl()->resize(static_cast<size_t>(memory_.numel()) * memory_.element_size());
 }
 
 void Param::free() {
   if (memory_.defined()) memory_.storage().unsafeGetStorageImpl()->resize(0);
+}
+
+void Param::watch_gradient(std::function<void()> then) {
+  if (is_watched_ || !whole_.requires_grad()) return;
+  torch::autograd::register_post_accumulate_grad_hook(whole_, [then = std::move(then)](const Tensor&) { then(); });
+  is_watched_ = true;
+}
+
+bool Param::is_held(size_t handles) const {
+  size_t own = 1 + handles;
+  for (const Place& place : places_) {
+    auto& parameters = nn::ModuleAccess::parameters(*place.module);
+    if (parameters[place.name].is_same(whole_)) ++own;
+    const Tensor* const member = member_of(place);
+    if (member != nullptr && member->is_same(whole_)) ++own;
+  }
+  return whole_.use_count() > own || memory_.use_count() > memory_uses_ ||
+         memory_.unsafeGetTensorImpl()->storage().use_count() > storage_uses_;
 }
 
 // --- slots ---

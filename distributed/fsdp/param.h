@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,6 +65,12 @@ class Param {
   /// Gives the whole memory of undefined content, or none.
   void allocate();
   void free();
+  /// `then` is called whenever a backward pass has added to the whole's gradient, with one handle of the
+  /// whole on the stack meanwhile.
+  void watch_gradient(std::function<void()> then);
+  /// Whether others than this object and the modules have the whole: what a graph has saved, above all. `handles`: on
+  /// the caller's stack.
+  bool is_held(size_t handles = 0) const;
 
   // --- slots: tensors of one dimension, or one row for each part of `parts` of them ---
   int64_t slot_numel(int64_t parts) const;
@@ -125,7 +132,9 @@ class Param {
   std::vector<int64_t> sizes_;
   tensor::SpecPtr parallel_;  // of the whole, where it is tensor-parallel
   c10::Device compute_device_;
-  at::Tensor sharded_, whole_, memory_;  // the whole's plain tensor
+  at::Tensor sharded_, whole_, memory_;        // the whole's plain tensor
+  bool is_watched_ = false;                    // the whole's gradient
+  size_t memory_uses_ = 0, storage_uses_ = 0;  // of what only this object has
   at::Tensor kept_, partial_;
 };
 

@@ -8,6 +8,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/creation/ops.h"
 #include "aten/ops/view/ops.h"
+#include "autograd/engine/engine.h"
 #include "c10/core/grad_mode.h"
 #include "c10/core/thread_state.h"
 #include "c10/util/exception.h"
@@ -57,31 +58,46 @@ Division division_of(const ParamGroup& group, at::ScalarType dtype) {
   return result;
 }
 
-// Waits, and says in an error whose data was waited for.
-void wait(Bucket& bucket, const char* what) {
-  if (!bucket.work) return;
+// Of a single tensor, or of all in one collective.
+c10::intrusive_ptr<c10d::Work> gather_together(c10d::ProcessGroup& group, std::vector<Bucket>& buckets) {
+  if (buckets.size() == 1) return group._allgather_base(buckets[0].output, buckets[0].input);
+  std::vector<Tensor> outputs, inputs;
+  for (const Bucket& bucket : buckets) {
+    outputs.push_back(bucket.output);
+    inputs.push_back(bucket.input);
+  }
+  return group.allgather_into_tensor_coalesced(outputs, inputs);
+}
+
+}  // namespace
+
+void Transfer::wait(const char* what) {
   try {
-    std::exchange(bucket.work, nullptr)->wait();
+    for (auto& work : works) {
+      if (const auto one = std::exchange(work, nullptr)) one->wait();
+    }
   } catch (c10::Error& e) {
     std::vector<std::string> names;
-    for (const Param* param : bucket.params) names.push_back(param->name());
+    for (const Bucket& bucket : buckets) {
+      for (const Param* param : bucket.params) names.push_back(param->name());
+    }
     e.add_context(c10::str("fully_shard: while ", what, " ", c10::Join(", ", names)));
     throw;
   }
+  works.clear();
 }
 
-void wait_quietly(std::vector<Bucket>& buckets) noexcept {
-  for (Bucket& bucket : buckets) {
+void Transfer::drop() noexcept {
+  for (const auto& work : works) {
     try {
-      wait(bucket, "");
+      if (work) work->wait();
     } catch (const std::exception&) {
       // The first error of the group was thrown where it was met.
     }
   }
+  works.clear();
   buckets.clear();
 }
-
-}  // namespace
 
 Tensor Bucket::slot(const Tensor& flat, size_t i, int64_t parts) const {
   return at::narrow(flat, -1, offsets[i], params[i]->slot_numel(parts));
@@ -117,8 +133,8 @@ std::vector<Bucket> ParamGroup::buckets_of(const std::vector<Param*>& params, in
     const at::ScalarType dtype = dtype_of(*param);
     const int64_t bytes = parts * param->slot_numel(parts) * static_cast<int64_t>(c10::elementSize(dtype));
     const bool is_alone = parts > 1 && bytes >= kAlone && param->is_in_slots(parts);
-    auto bucket = std::find_if(buckets.begin(), buckets.end(),
-                               [&](const Bucket& b) { return b.dtype == dtype && !b.is_alone; });
+    auto bucket =
+        std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& b) { return b.dtype == dtype && !b.is_alone; });
     if (is_alone || bucket == buckets.end()) {
       bucket = buckets.insert(buckets.end(), Bucket());
       bucket->dtype = dtype;
@@ -171,19 +187,19 @@ void ParamGroup::unshard() {
       } else {
         bucket.output = at::empty({parts, bucket.numel}, options);
       }
-      bucket.work = group->_allgather_base(bucket.output, bucket.input);
     } else {
       bucket.output = at::view(bucket.input, {1, bucket.numel});
     }
   }
-  gather_ = std::move(buckets);
+  gather_.buckets = std::move(buckets);
+  if (group) gather_.works.push_back(gather_together(*group, gather_.buckets));
 }
 
 void ParamGroup::wait_for_unshard() {
   if (gather_.empty()) return;
   const Unrecorded unrecorded;
-  for (Bucket& bucket : gather_) {
-    wait(bucket, "gathering");
+  gather_.wait("gathering");
+  for (Bucket& bucket : gather_.buckets) {
     const int64_t parts = bucket.output.size(0);
     for (size_t i = 0; !bucket.is_alone && i < bucket.params.size(); ++i) {
       bucket.params[i]->allocate();
@@ -191,15 +207,43 @@ void ParamGroup::wait_for_unshard() {
     }
     bucket.input = bucket.output = Tensor();
   }
-  gather_.clear();
+  gather_.buckets.clear();
   kept_.clear();
   state_ = State::kWhole;
-  for (const auto& param : params_) param->use_whole();
+  for (const auto& param : params_) {
+    param->use_whole();
+    param->watch_gradient([weak = weak_from_this(), one = param.get()] {
+      if (const auto group = weak.lock()) group->gradient_came(*one);
+    });
+  }
+}
+
+void ParamGroup::free_early(uint64_t pass) {
+  freeing_pass_ = pass;
+  see_what_is_held(nullptr);
+}
+
+void ParamGroup::see_what_is_held(const Param* in_hook) {
+  for (const auto& param : params_) {
+    if (param->is_held(param.get() == in_hook ? 1 : 0)) held_.insert(param.get());
+  }
+}
+
+void ParamGroup::gradient_came(Param& param) {
+  if (freeing_pass_ == 0 || freeing_pass_ != torch::autograd::Engine::current_pass()) return;
+  if (held_.contains(&param) && !param.is_held(/*handles=*/1)) {
+    param.use_sharded();
+    param.free();
+  }
+  // What has been computed again holds them only now.
+  see_what_is_held(&param);
 }
 
 void ParamGroup::reshard() {
-  wait_quietly(gather_);
+  gather_.drop();
   kept_.clear();
+  freeing_pass_ = 0;
+  held_.clear();
   for (const auto& param : params_) {
     if (state_ == State::kWhole) param->use_sharded();
     param->free();  // also what was on its way there
@@ -271,9 +315,9 @@ Reduction::Reduction(std::shared_ptr<ParamGroup> group) : group_(std::move(group
   for (const auto& param : group_->params()) {
     if (param->has_gradient() || (param->has_partial() && !is_partial_)) params.push_back(param.get());
   }
-  buckets_ = ParamGroup::buckets_of(
+  transfer_.buckets = ParamGroup::buckets_of(
       params, parts, [&](const Param& param) { return reduce_dtype ? *reduce_dtype : param.gathered_dtype(); });
-  for (Bucket& bucket : buckets_) {
+  for (Bucket& bucket : transfer_.buckets) {
     const Division division = division_of(*group_, bucket.dtype);
     const auto options = at::TensorOptions().dtype(bucket.dtype).device(ranks.mesh.device_type());
     Tensor alone = bucket.is_alone ? bucket.params[0]->take_gradient(reduce_dtype) : Tensor();
@@ -293,15 +337,33 @@ Reduction::Reduction(std::shared_ptr<ParamGroup> group) : group_(std::move(group
     }
     if (ranks.shard) {
       bucket.output = at::empty({bucket.numel}, options);
-      c10d::ReduceScatterOptions scatter;
-      scatter.reduceOp = division.scatter;
-      bucket.work = ranks.shard->_reduce_scatter_base(bucket.output, bucket.input, scatter);
-      // The work lets go of it as soon as it is done, whenever that is noticed here. On other devices memory that is
-      // given back may be taken by what runs before the work.
-      if (bucket.input.is_cpu()) bucket.input = Tensor();
     } else {
       bucket.output = at::view(bucket.input, {bucket.numel});
     }
+  }
+  if (ranks.shard) scatter_together();
+}
+
+// Those that are reduced in the same way in one collective.
+void Reduction::scatter_together() {
+  std::vector<Bucket*> left;
+  for (Bucket& bucket : transfer_.buckets) left.push_back(&bucket);
+  while (!left.empty()) {
+    c10d::ReduceScatterOptions options;
+    options.reduceOp = division_of(*group_, left.front()->dtype).scatter;
+    std::vector<Tensor> outputs, inputs;
+    std::erase_if(left, [&](Bucket* bucket) {
+      if (division_of(*group_, bucket->dtype).scatter.op_ != options.reduceOp.op_) return false;
+      outputs.push_back(bucket->output);
+      inputs.push_back(bucket->input);
+      // The work lets go of it as soon as it is done, whenever that is noticed here. On other devices memory that is
+      // given back may be taken by what runs before the work.
+      if (bucket->input.is_cpu()) bucket->input = Tensor();
+      return true;
+    });
+    c10d::ProcessGroup& group = *group_->ranks().shard;
+    transfer_.works.push_back(outputs.size() == 1 ? group._reduce_scatter_base(outputs[0], inputs[0], options)
+                                                  : group.reduce_scatter_tensor_coalesced(outputs, inputs, options));
   }
 }
 
@@ -310,8 +372,8 @@ void Reduction::start_all_reduce() {
   const Unrecorded unrecorded;
   const Ranks& ranks = group_->ranks();
   const int64_t parts = ranks.parts();
-  for (Bucket& bucket : buckets_) {
-    wait(bucket, "reducing the gradients of");
+  transfer_.wait("reducing the gradients of");
+  for (Bucket& bucket : transfer_.buckets) {
     bucket.input = Tensor();
     if (!ranks.replicate) continue;
     for (size_t i = 0; i < bucket.params.size(); ++i) {
@@ -326,7 +388,7 @@ void Reduction::start_all_reduce() {
     c10d::AllreduceOptions all_reduce;
     all_reduce.reduceOp = division_of(*group_, bucket.dtype).all_reduce;
     std::vector<Tensor> tensors{bucket.output};
-    bucket.work = ranks.replicate->allreduce(tensors, all_reduce);
+    transfer_.works.push_back(ranks.replicate->allreduce(tensors, all_reduce));
   }
   is_scattered_ = true;
 }
@@ -334,10 +396,10 @@ void Reduction::start_all_reduce() {
 void Reduction::finish() {
   start_all_reduce();
   if (is_partial_) return;
-  for (Bucket& bucket : buckets_) {
+  transfer_.wait("reducing the gradients of");
+  for (Bucket& bucket : transfer_.buckets) {
     {
       const Unrecorded unrecorded;
-      wait(bucket, "reducing the gradients of");
       const Division division = division_of(*group_, bucket.dtype);
       if (division.after != 1) bucket.output.div_(division.after);
     }
@@ -355,7 +417,7 @@ void Reduction::finish() {
 }
 
 void Reduction::drop() noexcept {
-  wait_quietly(buckets_);
+  transfer_.drop();
 }
 
 void Reductions::start(std::shared_ptr<ParamGroup> group) {

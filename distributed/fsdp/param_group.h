@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,19 @@ struct Bucket {
   bool is_alone = false;  // one large parameter, which is sent from where it lies, and received there
   at::Tensor input;       // on the CPU the work holds it, and no longer than it has to
   at::Tensor output;
-  c10::intrusive_ptr<c10d::Work> work;
 
   at::Tensor slot(const at::Tensor& flat, size_t i, int64_t parts) const;
+};
+
+/// Buckets, and the collectives that carry them: one for all, but where their reductions differ.
+struct Transfer {
+  std::vector<Bucket> buckets;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works;
+  bool empty() const { return buckets.empty(); }
+  /// Waits, and says in an error whose data was waited for, while doing `what`.
+  void wait(const char* what);
+  /// Waits, whatever comes of it, and forgets all.
+  void drop() noexcept;
 };
 
 class ParamGroup;
@@ -43,11 +54,13 @@ class Reduction {
   void finish();
   /// Waits, and forgets them.
   void drop() noexcept;
-  bool is_empty() const { return buckets_.empty(); }
+  bool is_empty() const { return transfer_.empty(); }
 
  private:
+  void scatter_together();
+
   std::shared_ptr<ParamGroup> group_;
-  std::vector<Bucket> buckets_;
+  Transfer transfer_;
   bool is_scattered_ = false, is_partial_ = false;
 };
 
@@ -89,6 +102,10 @@ class ParamGroup : public std::enable_shared_from_this<ParamGroup> {
   /// become what these are then.
   void summon();
   void dismiss(bool writeback);
+  /// Until the next reshard(), in backward pass `pass`: a parameter is given back as soon as its gradient is there and
+  /// the graph, which held it, does no more. Others wait for reshard(): whoever computes with them again may hold none
+  /// of them, as checkpoints do.
+  void free_early(uint64_t pass);
   /// Forgets what a failed pass left.
   void reset() noexcept;
 
@@ -109,12 +126,16 @@ class ParamGroup : public std::enable_shared_from_this<ParamGroup> {
   static std::vector<Bucket> buckets_of(const std::vector<Param*>& params, int64_t parts, const DtypeOf& dtype_of);
   std::vector<Bucket> gather_buckets(int64_t parts) const;
   void make_small_group(int64_t size);
+  void see_what_is_held(const Param* in_hook);
+  void gradient_came(Param& param);
 
   const std::vector<std::unique_ptr<Param>> params_;
   const Ranks ranks_;
   const MixedPrecisionPolicy precision_;
   State state_ = State::kSharded;
-  std::vector<Bucket> gather_;    // on its way
+  uint64_t freeing_pass_ = 0;
+  std::set<const Param*> held_;   // by the graph, at some time since free_early()
+  Transfer gather_;               // on its way
   GroupPtr small_;                // that parameters are gathered from after forward
   std::vector<at::Tensor> kept_;  // this rank's part of the small group's, by bucket
 };

@@ -249,6 +249,7 @@ void State::pre_backward() {
     if (!group_->is_gathered()) iteration_->reductions.wait_for_scatter();
     gather();
   }
+  if (group_->reshards_after_backward && group_->is_whole() && !defers_) group_->free_early(pass);
   const size_t place = places_.empty() ? 0 : places_.back();
   if (!places_.empty()) places_.pop_back();
   if (!backward_prefetch.empty()) {

@@ -162,6 +162,7 @@ void expect_reductions(Backend& group, ScalarType type, int64_t count, bool stri
     Tensor one = zeros(type, count, strided), all = given(type, rank, count * size, strided);
     group._reduce_scatter_base(one, all, {.reduceOp = op})->wait();
     expect_equal(one, expected(op, type, size, count, rank * count));
+    expect_equal(all, given(type, rank, count * size));
 
     Tensors outs{zeros(type, count, strided), zeros(type, 2)},
         ins{given(type, rank, count * size), given(type, rank, 2 * size, strided)};
@@ -413,6 +414,19 @@ void expect_errors(const MakeGroup& make) {
        [](Backend& group, int rank) {
          Tensors t = one(1);
          return group.allreduce(t, {.reduceOp = rank == 2 ? ReduceOp::MAX : ReduceOp::SUM});
+       }},
+      // As many bytes in other parts.
+      {"COALESCED number 0 of 24 Byte elements",
+       [](Backend& group, int rank) {
+         Tensors in{at::zeros({rank == 2 ? 2 : 4}), at::zeros({rank == 2 ? 4 : 2})}, out;
+         for (const Tensor& t : in) out.push_back(at::zeros({t.numel() * group.getSize()}));
+         return group.allgather_into_tensor_coalesced(out, in);
+       }},
+      {"COALESCED number 0 of 24 Byte elements (SUM)",
+       [](Backend& group, int rank) {
+         Tensors out{at::zeros({rank == 2 ? 2 : 4}), at::zeros({rank == 2 ? 4 : 2})}, in;
+         for (const Tensor& t : out) in.push_back(at::zeros({t.numel() * group.getSize()}));
+         return group.reduce_scatter_tensor_coalesced(out, in);
        }},
   };
   for (const auto& mismatch : kMismatches) {

@@ -25,16 +25,19 @@ struct Elements {
   size_t bytes() const { return count * c10::elementSize(dtype); }
 };
 
-/// What engines throw where they know whom they waited for.
+/// What engines throw where they know whom they waited for. `are_gone`: the connection with one of them has ended.
 class LostRanksError : public c10::DistBackendError {
  public:
-  LostRanksError(const std::string& text, std::vector<int> ranks)
+  LostRanksError(const std::string& text, std::vector<int> ranks, bool are_gone = false)
       : DistBackendError(c10::SourceLocation{__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, text),
-        ranks_(std::move(ranks)) {}
+        ranks_(std::move(ranks)),
+        are_gone_(are_gone) {}
   const std::vector<int>& ranks() const { return ranks_; }
+  bool are_gone() const { return are_gone_; }
 
  private:
   std::vector<int> ranks_;
+  bool are_gone_;
 };
 
 /// Blocking operations. Any number of threads may call, each for an operation of its own.
@@ -64,8 +67,6 @@ class Engine {
   virtual c10::DeviceType device_type() const { return c10::DeviceType::CPU; }
   /// Whether reductions take AVG, too.
   virtual bool averages() const { return false; }
-  /// Whether reduce_scatter changes its input.
-  virtual bool changes_inputs() const { return true; }
   /// Whether the operations of all ranks call Call::agree: before they write results, and before anything that goes
   /// wrong where the ranks do not call the same. Otherwise who calls them has done that.
   virtual bool agrees() const { return false; }
@@ -89,12 +90,24 @@ class Engine {
   virtual void reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op, int root) = 0;
   /// `out`: size() times `bytes`, in the order of ranks.
   virtual void all_gather(const Call& call, const void* in, size_t bytes, void* out) = 0;
+  /// Several at once, in no more steps than one takes where the engine can do that. One call after the other otherwise.
+  struct Gathered {
+    const void* in = nullptr;
+    size_t bytes = 0;
+    void* out = nullptr;
+  };
+  virtual void all_gather_together(const Call& call, const std::vector<Gathered>& parts);
   /// `out`: likewise, on the root; null elsewhere.
   virtual void gather(const Call& call, const void* in, size_t bytes, void* out, int root) = 0;
   /// `in`: size() times `bytes`, on the root; null elsewhere.
   virtual void scatter(const Call& call, const void* in, void* out, size_t bytes, int root) = 0;
-  /// `in`: size() times out.count elements, which may change.
+  /// `in`: size() times out.count elements.
   virtual void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) = 0;
+  /// Several at once, likewise.
+  struct Scattered {
+    Elements in, out;
+  };
+  virtual void reduce_scatter_together(const Call& call, const std::vector<Scattered>& parts, ReduceOp::RedOpType op);
   /// To and from each rank, in the order of ranks, side by side.
   virtual void all_to_all(const Call& call, const void* in, const std::vector<size_t>& in_bytes, void* out,
                           const std::vector<size_t>& out_bytes) = 0;

@@ -19,8 +19,10 @@ namespace {
 using at::Tensor;
 using Clock = std::chrono::steady_clock;
 
-// How long the others are told about an error before this rank acts on it.
-constexpr std::chrono::milliseconds kPatience(500);
+// How long the others are told that this rank aborts before it does, and, a half of the time that operations have
+// within these limits, about an error: who sees a connection end looks for the reason in the store. A busy machine's
+// store may take long.
+constexpr std::chrono::milliseconds kPatience(500), kMostPatience(1500);
 // How long ranks have to answer how far they are.
 constexpr std::chrono::milliseconds kAnswerTime(500);
 
@@ -35,6 +37,18 @@ Fingerprint fingerprint_of(OpType type, const Tensor& t, const ReduceOp& op, int
   Fingerprint result = fingerprint_of(type, t, t.numel());
   result.reduction = op.op_;
   result.root = static_cast<int32_t>(root);
+  return result;
+}
+
+// Of several tensors of any dtypes: their bytes, and a hash (FNV-1a) of how these are made up.
+Fingerprint fingerprint_of(const std::vector<Tensor>& tensors) {
+  Fingerprint result{.operation = OpType::COALESCED, .dtype = c10::ScalarType::Byte, .layout = 0xCBF29CE484222325u};
+  for (const Tensor& t : tensors) {
+    result.count += t.nbytes();
+    for (const uint64_t part : {static_cast<uint64_t>(t.scalar_type()), static_cast<uint64_t>(t.numel())}) {
+      result.layout = (result.layout ^ part) * 0x100000001B3u;
+    }
+  }
   return result;
 }
 
@@ -117,6 +131,7 @@ std::string describe(const Fingerprint& f) {
     text += c10::str(" of ", f.count, " ", c10::toString(f.dtype), " elements");
   if (f.reduction != ReduceOp::UNUSED) text += c10::str(" (", name_of(f.reduction), ")");
   if (f.root >= 0) text += c10::str(" with root ", f.root);
+  if (f.layout != 0) text += c10::str(" in tensors of the layout ", f.layout % 1000000);
   return text;
 }
 
@@ -237,7 +252,7 @@ void EngineBackend::take_in_what_was_heard() {
   {
     std::unique_lock<std::mutex> lock(mutex_);
     // A call that is refused tells as much as the one that failed on another thread.
-    asked_.wait_for(lock, 2 * kPatience, [this] { return !is_asking_; });
+    asked_.wait_for(lock, 2 * kMostPatience, [this] { return !is_asking_; });
     if (!broken_.empty()) return;
     why = heard_;
   }
@@ -296,7 +311,7 @@ std::exception_ptr EngineBackend::failed(const Operation& operation, const std::
   std::string text =
       c10::str(label(), ": ", operation.describe(), " failed on rank ", rank_, " after ", static_cast<int64_t>(ms),
                " ms (of ", operation.getTimeout().count(), "): ", known != nullptr ? known->msg() : why.what());
-  break_group(text, lost != nullptr ? lost->ranks() : std::vector<int>());
+  break_group(text, lost != nullptr ? Notice::WaitedFor{lost->ranks(), lost->are_gone()} : Notice::WaitedFor());
   try {
     TORCH_CHECK_WITH(DistBackendError, false, text);
   } catch (...) {
@@ -304,15 +319,22 @@ std::exception_ptr EngineBackend::failed(const Operation& operation, const std::
   }
 }
 
-// Only the first error of a rank ends anything. What the others say is added to it.
-void EngineBackend::break_group(std::string& why, const std::vector<int>& waited_for) {
+// Only the first error of a rank ends anything. What the others say is added to it, and to what fails at the same time.
+void EngineBackend::break_group(std::string& why, const Notice::WaitedFor& waited_for) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!broken_.empty()) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!broken_.empty()) {
+      asked_.wait_for(lock, 2 * kMostPatience, [this] { return !is_asking_; });
+      if (why.find(broken_) != std::string::npos) return;
+      const bool is_known = why.find(broken_.substr(0, own_words_)) != std::string::npos;
+      why += is_known ? broken_.substr(own_words_) : "; the first error of this rank: " + broken_;
+      return;
+    }
     broken_ = why;
+    own_words_ = why.size();
     is_asking_ = notice_ != nullptr;
   }
-  const bool is_posted = post(why, waited_for);
+  const bool is_posted = post(why, waited_for, patience());
   engine_->abort(why);
   recorder_->dump_to_file(/*is_error=*/true);
   if (!notice_) return;
@@ -329,11 +351,17 @@ void EngineBackend::break_group(std::string& why, const std::vector<int>& waited
   asked_.notify_all();
 }
 
+std::chrono::milliseconds EngineBackend::patience() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::clamp(options_->timeout / 2, kPatience, kMostPatience);
+}
+
 // Whether the others are told now; a store that does not answer is not waited for.
-bool EngineBackend::post(const std::string& why, const std::vector<int>& waited_for) {
+bool EngineBackend::post(const std::string& why, const Notice::WaitedFor& waited_for,
+                         std::chrono::milliseconds patience) {
   if (!notice_) return false;
-  posting_ = std::async(std::launch::async, [this, why, waited_for] { notice_->post(why, waited_for); });
-  if (posting_.wait_for(kPatience) != std::future_status::ready) return false;
+  posting_ = std::async(std::launch::async, [=, this] { notice_->post(why, waited_for, patience); });
+  if (posting_.wait_for(patience) != std::future_status::ready) return false;
   try {
     posting_.get();
   } catch (const c10::Error&) {
@@ -564,21 +592,21 @@ c10::intrusive_ptr<Work> EngineBackend::allgather_into_tensor_coalesced(std::vec
   const char* const op = "allgather_into_tensor_coalesced";
   TORCH_CHECK(!inputs.empty() && outputs.size() == inputs.size(), op, ": expected as many outputs as inputs, but got ",
               outputs.size(), " and ", inputs.size());
-  uint64_t bytes = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     check_tensor(op, "an input", inputs[i]);
     check_times(op, "an output", outputs[i], "its input", inputs[i]);
-    bytes += inputs[i].nbytes();
   }
-  return start({.count = bytes, .operation = OpType::COALESCED, .dtype = c10::ScalarType::Byte}, opts.timeout, inputs,
-               outputs, [this, inputs, outputs](const Engine::Call& call, Operation&) {
+  return start(fingerprint_of(inputs), opts.timeout, inputs, outputs,
+               [this, inputs, outputs](const Engine::Call& call, Operation&) {
+                 std::vector<Flat> flat_inputs, flat_outputs;
+                 std::vector<Engine::Gathered> parts;
                  for (size_t i = 0; i < inputs.size(); ++i) {
-                   const Flat in(inputs[i]);
-                   Flat out(outputs[i]);
-                   if (in.elements().count == 0) continue;
-                   engine_->all_gather(call, in.elements().data, in.elements().bytes(), out.elements().data);
-                   out.write_back();
+                   if (inputs[i].numel() == 0) continue;
+                   const Elements in = flat_inputs.emplace_back(inputs[i]).elements();
+                   parts.push_back({in.data, in.bytes(), flat_outputs.emplace_back(outputs[i]).elements().data});
                  }
+                 if (!parts.empty()) engine_->all_gather_together(call, parts);
+                 for (Flat& out : flat_outputs) out.write_back();
                });
 }
 
@@ -640,7 +668,6 @@ c10::intrusive_ptr<Work> EngineBackend::reduce_scatter_parts(OpType type, const 
                [this, output, inputs, op = opts.reduceOp](const Engine::Call& call, Operation&) {
                  if (output.numel() == 0) return;
                  Flat all(inputs.size() == 1 ? inputs[0] : joined(inputs)), out(output);
-                 if (inputs.size() == 1 && engine_->changes_inputs()) all.own();
                  before(op, all);
                  engine_->reduce_scatter(call, all.elements(), out.elements(), of_engine(op));
                  after(op, out.tensor());
@@ -674,23 +701,24 @@ c10::intrusive_ptr<Work> EngineBackend::reduce_scatter_tensor_coalesced(std::vec
   const char* const name = "reduce_scatter_tensor_coalesced";
   TORCH_CHECK(!outputs.empty() && outputs.size() == inputs.size(), name,
               ": expected as many outputs as inputs, but got ", outputs.size(), " and ", inputs.size());
-  uint64_t bytes = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     check_tensor(name, "an output", outputs[i]);
     check_times(name, "an input", inputs[i], "its output", outputs[i]);
     engine_->check_reduction(name, opts.reduceOp, outputs[i].scalar_type());
-    bytes += outputs[i].nbytes();
   }
-  Fingerprint fingerprint{.count = bytes, .operation = OpType::COALESCED, .dtype = c10::ScalarType::Byte};
+  Fingerprint fingerprint = fingerprint_of(outputs);
   fingerprint.reduction = opts.reduceOp.op_;
   return start(fingerprint, opts.timeout, inputs, outputs,
                [this, outputs, inputs, op = opts.reduceOp](const Engine::Call& call, Operation&) {
+                 std::vector<Flat> flat_inputs, flat_outputs;
+                 std::vector<Engine::Scattered> parts;
                  for (size_t i = 0; i < outputs.size(); ++i) {
                    if (outputs[i].numel() == 0) continue;
-                   Flat all(inputs[i]), out(outputs[i]);
-                   if (engine_->changes_inputs()) all.own();
-                   before(op, all);
-                   engine_->reduce_scatter(call, all.elements(), out.elements(), of_engine(op));
+                   before(op, flat_inputs.emplace_back(inputs[i]));
+                   parts.push_back({flat_inputs.back().elements(), flat_outputs.emplace_back(outputs[i]).elements()});
+                 }
+                 if (!parts.empty()) engine_->reduce_scatter_together(call, parts, of_engine(op));
+                 for (Flat& out : flat_outputs) {
                    after(op, out.tensor());
                    out.write_back();
                  }
@@ -828,8 +856,9 @@ void EngineBackend::abort_because(const std::string& reason) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!broken_.empty()) return;
     broken_ = why;
+    own_words_ = why.size();
   }
-  post(why, {});
+  post(why, {}, kPatience);
   engine_->abort(why);
 }
 

@@ -24,6 +24,7 @@ struct Fingerprint {
   ReduceOp::RedOpType reduction = ReduceOp::UNUSED;
   c10::ScalarType dtype = c10::ScalarType::Undefined;
   int32_t root = -1;
+  uint64_t layout = 0;  // of several tensors: what their dtypes and sizes come to
   bool operator==(const Fingerprint&) const = default;
 };
 /// "ALLREDUCE number 3 of 10 Float elements (SUM)"
@@ -42,9 +43,16 @@ class Notice {
   };
   virtual void watch(Ears ears) = 0;
   virtual void unwatch() = 0;
-  /// Before this rank ends its connections: what went wrong, and whom it had waited for.
-  virtual void post(const std::string& why, const std::vector<int>& waited_for) = 0;
-  /// After that: what the others have said, as far as it is news. Takes a moment.
+  /// Whom a rank waited for in vain; `are_gone`: one of them is known to have ended its connection.
+  struct WaitedFor {
+    std::vector<int> ranks;
+    bool are_gone = false;
+  };
+  /// Before this rank ends its connections: what went wrong, and whom it had waited for. The store has `patience` for
+  /// each answer, here and in others().
+  virtual void post(const std::string& why, const WaitedFor& waited_for, std::chrono::milliseconds patience) = 0;
+  /// After that: what the others have said, as far as it is news. Takes a moment; where the store was slow in post(),
+  /// and somebody who was waited for and is not known to be gone says nothing, up to `patience`.
   virtual std::string others() = 0;
   /// Asks all ranks for their status; false where one has asked about this before.
   virtual bool ask(const std::string& topic) = 0;
@@ -154,7 +162,7 @@ class EngineBackend : public Backend {
   void check_usable() const;
   void take_in_what_was_heard();
   /// `why` becomes what the others say, too.
-  void break_group(std::string& why, const std::vector<int>& waited_for);
+  void break_group(std::string& why, const Notice::WaitedFor& waited_for);
   /// The operation's error, after which the group is broken.
   std::exception_ptr failed(const Operation& operation, const std::exception& why, double ms);
   /// Who has called an operation, as the ranks have answered: "; called by rank 0; not called by rank 1, ...".
@@ -171,10 +179,11 @@ class EngineBackend : public Backend {
   mutable std::mutex mutex_;
   std::vector<OperationPtr> running_;
   bool stopping_ = false;
-  std::string broken_;  // why the group is of no more use
+  std::string broken_;  // why the group is of no more use: what this rank says, and what the others do
 
  private:
   bool is_asking_ = false;  // others, for what broken_ lacks yet; guarded by mutex_
+  size_t own_words_ = 0;    // of broken_; guarded by mutex_
   std::condition_variable asked_;
 
   // The operation that others were asked about.
@@ -198,7 +207,8 @@ class EngineBackend : public Backend {
                    const at::Tensor& of) const;
   ReduceOp::RedOpType of_engine(const ReduceOp& op) const;
   void after(const ReduceOp& op, const at::Tensor& result) const;
-  bool post(const std::string& why, const std::vector<int>& waited_for);
+  bool post(const std::string& why, const Notice::WaitedFor& waited_for, std::chrono::milliseconds patience);
+  std::chrono::milliseconds patience() const;
   void watch();
   void hear(const std::string& why);
   void look_for_stalls();

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "c10/testing/files.h"
+#include "distributed/process_group/store_notice.h"
 #include "distributed/store/file_store.h"
 #include "distributed/store/hash_store.h"
 #include "distributed/store/prefix_store.h"
@@ -172,6 +174,50 @@ TEST(GroupWatch, AServerThatEnds) {
   GroupWatch watch(other, "a", ear.hear());
   watch.say("abort", "y");
   EXPECT_EQ(ear.first(1), std::vector<std::string>{"abort: y"});
+}
+
+// As on a busy machine.
+class SlowStore final : public HashStore {
+ public:
+  c10::intrusive_ptr<Store> clone() override { return c10::intrusive_ptr<Store>::reclaim_copy(this); }
+  void set(const std::string& key, const std::vector<uint8_t>& value) override {
+    std::this_thread::sleep_for(milliseconds(100));
+    HashStore::set(key, value);
+  }
+};
+
+// The words of ranks of which the first waited for the second, and that one for the third, which is stopped.
+TEST(StoreNotice, ARankThatSpeaksLateIsNotTakenForTheOneThatStopped) {
+  const StorePtr store = c10::make_intrusive<SlowStore>();
+  StoreNotice first(store, 0, 3), second(store, 1, 3);
+  first.post("timed out waiting for rank 1", {.ranks = {1}}, milliseconds(1500));
+  std::thread late([&] {
+    std::this_thread::sleep_for(milliseconds(400));  // more than a moment
+    second.post("timed out waiting for rank 2", {.ranks = {2}}, milliseconds(1000));
+  });
+  const auto begin = Clock::now();
+  // Nobody speaks for rank 2, however long that is waited for.
+  EXPECT_EQ(first.others(), "; no word from rank 2");
+  EXPECT_GE(Clock::now() - begin, milliseconds(1400));
+  late.join();
+  EXPECT_EQ(second.others(), "; the group's first error: timed out waiting for rank 1; no word from rank 2");
+}
+
+// Who ends a connection has said why before that.
+TEST(StoreNotice, ARankThatIsGoneIsNotWaitedFor) {
+  const StorePtr store = c10::make_intrusive<SlowStore>();
+  StoreNotice first(store, 0, 4), second(store, 1, 4);
+  const auto begin = Clock::now();
+  // One of two, of which the other speaks.
+  first.post("lost one of ranks 1, 3", {.ranks = {1, 3}, .are_gone = true}, milliseconds(5000));
+  std::thread late([&] {
+    std::this_thread::sleep_for(milliseconds(300));
+    second.post("lost rank 3", {.ranks = {3}, .are_gone = true}, milliseconds(5000));
+  });
+  EXPECT_EQ(first.others(), "; no word from rank 3");
+  late.join();
+  EXPECT_EQ(second.others(), "; the group's first error: lost one of ranks 1, 3; no word from rank 3");
+  EXPECT_LT(Clock::now() - begin, milliseconds(4000));
 }
 
 }  // namespace

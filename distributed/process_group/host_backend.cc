@@ -330,7 +330,7 @@ void HostBackend::monitoredBarrier(const BarrierOptions& opts, bool wait_all_ran
     std::string text = c10::str("[Rank 0]: Rank", missing.size() == 1 ? " " : "s ", c10::Join(", ", missing),
                                 " failed to pass monitoredBarrier in ", timeout.count(), " ms: ", why);
     const std::string message_of_error = text;
-    break_group(text, missing);
+    break_group(text, {missing});
     TORCH_CHECK_WITH(DistBackendError, false, message_of_error);
   }
   for (int rank = 1; rank < size_; ++rank) engine_->send(call, &message, 1, rank);

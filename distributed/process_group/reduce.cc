@@ -45,6 +45,13 @@ void Engine::check_reduction(const char* operation, const ReduceOp& op, c10::Sca
   check_reducible(operation, op, dtype);
 }
 
+void Engine::all_gather_together(const Call& call, const std::vector<Gathered>& parts) {
+  for (const Gathered& part : parts) all_gather(call, part.in, part.bytes, part.out);
+}
+void Engine::reduce_scatter_together(const Call& call, const std::vector<Scattered>& parts, ReduceOp::RedOpType op) {
+  for (const Scattered& part : parts) reduce_scatter(call, part.in, part.out, op);
+}
+
 void reduce_into(ReduceOp::RedOpType op, c10::ScalarType dtype, void* out, const void* a, const void* b, size_t n) {
   if (n == 0) return;
   const c10::AutoDispatchBelowAutograd plain;

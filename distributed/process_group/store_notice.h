@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -22,7 +23,7 @@ class StoreNotice final : public Notice {
   StoreNotice(const c10::intrusive_ptr<Store>& store, int rank, int size);
   void watch(Ears ears) override;
   void unwatch() override { watch_ = nullptr; }
-  void post(const std::string& why, const std::vector<int>& waited_for) override;
+  void post(const std::string& why, const WaitedFor& waited_for, std::chrono::milliseconds patience) override;
   std::string others() override;
   bool ask(const std::string& topic) override;
   std::vector<std::string> answers(const std::string& topic) override;
@@ -37,7 +38,9 @@ class StoreNotice final : public Notice {
   std::unique_ptr<GroupWatch> watch_;
   std::atomic<bool> is_said_ = false;  // the first error, to all
   std::string own_, first_;
-  std::set<int> waited_for_;
+  std::vector<WaitedFor> waited_for_;      // by this rank, and by others
+  std::chrono::milliseconds patience_{0};  // with those who say nothing
+  c10::intrusive_ptr<Store> patient_;      // with that timeout
 };
 
 }  // namespace c10d

@@ -164,17 +164,30 @@ class NotingGroup final : public c10d::FakeProcessGroup {
 
   c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& output, at::Tensor& input,
                                                  const c10d::AllgatherOptions& options) override {
-    return note(Kind::kGather, output, FakeProcessGroup::_allgather_base(output, input, options));
+    return note(Kind::kGather, {output}, FakeProcessGroup::_allgather_base(output, input, options));
+  }
+  c10::intrusive_ptr<c10d::Work> allgather_into_tensor_coalesced(std::vector<at::Tensor>& outputs,
+                                                                 std::vector<at::Tensor>& inputs,
+                                                                 const c10d::AllgatherOptions& options) override {
+    return note(Kind::kGather, outputs, FakeProcessGroup::allgather_into_tensor_coalesced(outputs, inputs, options));
   }
   c10::intrusive_ptr<c10d::Work> _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                                       const c10d::ReduceScatterOptions& options) override {
-    return note(Kind::kScatter, input, FakeProcessGroup::_reduce_scatter_base(output, input, options));
+    return note(Kind::kScatter, {input}, FakeProcessGroup::_reduce_scatter_base(output, input, options));
+  }
+  c10::intrusive_ptr<c10d::Work> reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outputs,
+                                                                 std::vector<at::Tensor>& inputs,
+                                                                 const c10d::ReduceScatterOptions& options) override {
+    return note(Kind::kScatter, inputs, FakeProcessGroup::reduce_scatter_tensor_coalesced(outputs, inputs, options));
   }
 
  private:
-  c10::intrusive_ptr<c10d::Work> note(Kind kind, const at::Tensor& whole, c10::intrusive_ptr<c10d::Work> work) {
+  c10::intrusive_ptr<c10d::Work> note(Kind kind, const std::vector<at::Tensor>& wholes,
+                                      c10::intrusive_ptr<c10d::Work> work) {
     const size_t number = plan_.collectives++;
-    plan_.events.push_back({kind, unit_, number, static_cast<double>(whole.numel()) / elements_});
+    double elements = 0;
+    for (const at::Tensor& whole : wholes) elements += static_cast<double>(whole.numel());
+    plan_.events.push_back({kind, unit_, number, elements / elements_});
     return c10::make_intrusive<NotingWork>(std::move(work), plan_, number);
   }
 

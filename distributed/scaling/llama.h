@@ -64,8 +64,8 @@ DataParallelPlan data_parallel_plan(int64_t ranks);
 /// computed with, and the last one stays from forward to backward.
 struct ShardedPlan {
   enum class Kind : uint8_t {
-    kGather,   // a part of a unit's parameters is gathered from now on, as soon as what was started before is done
-    kScatter,  // a part of its gradients is reduced
+    kGather,   // a unit's parameters, or a part, are gathered from now on, as soon as what was started before is done
+    kScatter,  // its gradients, or a part, are reduced
     kWait,     // what was started as number `collective` must be done
     kForward,  // the unit is computed with
     kBackward,

@@ -37,9 +37,16 @@ class FakeEngine final : public Engine {
   void reduce(const Call&, const Elements& data, ReduceOp::RedOpType, int root) override {
     note(OpType::REDUCE, data.bytes(), root);
   }
-  void all_gather(const Call&, const void* in, size_t bytes, void* out) override {
+  void all_gather(const Call& call, const void* in, size_t bytes, void* out) override {
+    all_gather_together(call, {{in, bytes, out}});
+  }
+  void all_gather_together(const Call&, const std::vector<Gathered>& parts) override {
+    size_t bytes = 0;
+    for (const Gathered& part : parts) {
+      bytes += part.bytes;
+      repeat(part.in, part.bytes, part.out);
+    }
     note(OpType::ALLGATHER, bytes);
-    repeat(in, bytes, out);
   }
   void gather(const Call&, const void* in, size_t bytes, void* out, int root) override {
     note(OpType::GATHER, bytes, root);
@@ -49,9 +56,16 @@ class FakeEngine final : public Engine {
     note(OpType::SCATTER, bytes, root);
     if (in != nullptr) std::memcpy(out, static_cast<const char*>(in) + bytes * static_cast<size_t>(rank()), bytes);
   }
-  void reduce_scatter(const Call&, const Elements& in, const Elements& out, ReduceOp::RedOpType) override {
-    note(OpType::REDUCE_SCATTER, in.bytes());
-    std::memcpy(out.data, static_cast<const char*>(in.data) + out.bytes() * static_cast<size_t>(rank()), out.bytes());
+  void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) override {
+    reduce_scatter_together(call, {{in, out}}, op);
+  }
+  void reduce_scatter_together(const Call&, const std::vector<Scattered>& parts, ReduceOp::RedOpType) override {
+    size_t bytes = 0;
+    for (const auto& [in, out] : parts) {
+      bytes += in.bytes();
+      std::memcpy(out.data, static_cast<const char*>(in.data) + out.bytes() * static_cast<size_t>(rank()), out.bytes());
+    }
+    note(OpType::REDUCE_SCATTER, bytes);
   }
   void all_to_all(const Call&, const void*, const std::vector<size_t>& in_bytes, void* out,
                   const std::vector<size_t>& out_bytes) override {

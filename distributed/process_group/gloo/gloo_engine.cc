@@ -1,6 +1,5 @@
 #include "distributed/process_group/gloo/gloo_engine.h"
 
-#include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/alltoall.h>
 #include <gloo/alltoallv.h>
@@ -194,12 +193,34 @@ class GlooEngine final : public Engine {
     });
   }
   void all_gather(const Call& call, const void* in, size_t bytes, void* out) override {
+    all_gather_together(call, {{in, bytes, out}});
+  }
+  // Around the ring, each rank's blocks after those of its left. All places are ready from the beginning: a step takes
+  // one message's time, however many blocks a rank has.
+  void all_gather_together(const Call& call, const std::vector<Gathered>& parts) override {
     collective(call, [&] {
-      gloo::AllgatherOptions options(context_);
-      set(options, call);
-      options.setInput(mutable_bytes(in), bytes);
-      options.setOutput(static_cast<char*>(out), bytes * ranks());
-      gloo::allgather(options);
+      std::vector<std::unique_ptr<UnboundBuffer>> buffers;
+      for (const Gathered& part : parts) {
+        char* const own = static_cast<char*>(part.out) + part.bytes * static_cast<size_t>(rank());
+        if (own != part.in) std::memcpy(own, part.in, part.bytes);
+        buffers.push_back(buffer(part.out, part.bytes * ranks()));
+      }
+      const auto each = [&](int step, int of_rank, const auto& start) {
+        const auto block = static_cast<size_t>((of_rank + size() - step) % size());
+        for (size_t i = 0; i < parts.size(); ++i) {
+          start(*buffers[i], slot(kStepSlot, call.tag, step), block * parts[i].bytes, parts[i].bytes);
+        }
+      };
+      for (int step = 0; step < size() - 1; ++step) {
+        each(step, left(), [&](UnboundBuffer& to, auto... where) { to.recv(left(), where...); });
+      }
+      for (int step = 0; step < size() - 1; ++step) {
+        each(step, rank(), [&](UnboundBuffer& from, auto... where) { from.send(right(), where...); });
+        for (const auto& one : buffers) one->waitRecv();
+      }
+      for (int step = 0; step < size() - 1; ++step) {
+        for (const auto& one : buffers) one->waitSend();
+      }
     });
   }
   void gather(const Call& call, const void* in, size_t bytes, void* out, int root) override {
@@ -227,19 +248,55 @@ class GlooEngine final : public Engine {
     });
   }
   void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) override {
+    reduce_scatter_together(call, {{in, out}}, op);
+  }
+  // Around the ring: each part comes home with what all ranks added to it. Of three places for what travels one is
+  // sent, one is received in, and one is ready for the next step.
+  void reduce_scatter_together(const Call& call, const std::vector<Scattered>& parts, ReduceOp::RedOpType op) override {
     collective(call, [&] {
-      // Around the ring: each part comes home with what all ranks added to it.
-      const int right = (rank() + 1) % size(), left = (rank() + size() - 1) % size();
-      std::vector<char> received(out.bytes());
-      const auto part = [&](int index) {
-        return static_cast<char*>(in.data) + out.bytes() * static_cast<size_t>(index);
+      constexpr size_t kPlaces = 3;
+      struct Travelling {
+        std::vector<char> memory;
+        std::vector<std::unique_ptr<UnboundBuffer>> places;
+        std::unique_ptr<UnboundBuffer> first;
       };
-      for (int step = 0; step < size() - 1; ++step) {
-        const int given = (rank() + 2 * size() - 1 - step) % size(), taken = (given + size() - 1) % size();
-        exchange(slot(kStepSlot, call.tag, step), part(given), right, received.data(), left, out.bytes());
-        reduce_into(op, out.dtype, part(taken), received.data(), part(taken), out.count);
+      const auto part_of = [&](const Scattered& part, int of_rank) {
+        return static_cast<char*>(part.in.data) + part.out.bytes() * static_cast<size_t>(of_rank);
+      };
+      std::vector<Travelling> travelling(parts.size());
+      for (size_t i = 0; i < parts.size(); ++i) {
+        const size_t bytes = parts[i].out.bytes();
+        travelling[i].memory.resize(kPlaces * bytes);
+        for (size_t place = 0; place < kPlaces; ++place) {
+          travelling[i].places.push_back(buffer(travelling[i].memory.data() + place * bytes, bytes));
+        }
+        travelling[i].first = buffer(part_of(parts[i], left()), bytes);
       }
-      std::memcpy(out.data, part(rank()), out.bytes());
+      const int steps = size() - 1;
+      const auto place = [&](size_t i, int step) -> UnboundBuffer& {
+        return step < 0 ? *travelling[i].first : *travelling[i].places[static_cast<size_t>(step) % kPlaces];
+      };
+      const auto make_ready = [&](int step) {
+        for (size_t i = 0; step < steps && i < parts.size(); ++i) {
+          place(i, step).recv(left(), slot(kStepSlot, call.tag, step));
+        }
+      };
+      make_ready(0);
+      make_ready(1);
+      for (int step = 0; step < steps; ++step) {
+        for (size_t i = 0; i < parts.size(); ++i) place(i, step - 1).send(right(), slot(kStepSlot, call.tag, step));
+        const int taken = (rank() + 2 * size() - 2 - step) % size();
+        for (size_t i = 0; i < parts.size(); ++i) {
+          place(i, step).waitRecv();
+          void* const sum = place(i, step).ptr;
+          reduce_into(op, parts[i].out.dtype, sum, sum, part_of(parts[i], taken), parts[i].out.count);
+        }
+        for (size_t i = 0; i < parts.size(); ++i) place(i, step - 1).waitSend();
+        make_ready(step + 2);
+      }
+      for (size_t i = 0; i < parts.size(); ++i) {
+        std::memcpy(parts[i].out.data, steps == 0 ? parts[i].in.data : place(i, steps - 1).ptr, parts[i].out.bytes());
+      }
     });
   }
   void all_to_all(const Call& call, const void* in, const std::vector<size_t>& in_bytes, void* out,
@@ -277,6 +334,8 @@ class GlooEngine final : public Engine {
 
  private:
   size_t ranks() const { return static_cast<size_t>(size()); }
+  int right() const { return (rank() + 1) % size(); }
+  int left() const { return (rank() + size() - 1) % size(); }
   static char* mutable_bytes(const void* data) { return static_cast<char*>(const_cast<void*>(data)); }
   std::unique_ptr<UnboundBuffer> buffer(const void* data, size_t bytes) {
     return context_->createUnboundBuffer(const_cast<void*>(data), bytes);
@@ -288,7 +347,7 @@ class GlooEngine final : public Engine {
     try {
       body();
     } catch (const gloo_transport::WaitError& e) {
-      throw LostRanksError(e.what(), e.ranks);
+      throw LostRanksError(e.what(), e.ranks, e.is_lost);
     } catch (const gloo::Exception& e) {
       TORCH_CHECK_WITH(DistBackendError, false, e.what());
     }

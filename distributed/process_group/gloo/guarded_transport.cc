@@ -176,7 +176,7 @@ class Buffer final : public gloo::transport::UnboundBuffer {
       inner_start();
     } catch (const gloo::Exception& e) {
       check_alive();
-      throw WaitError("lost " + names_of(peers.to.back()) + ": " + e.what(), peers.to.back());
+      throw WaitError("lost " + names_of(peers.to.back()) + ": " + e.what(), peers.to.back(), true);
     }
   }
 
@@ -202,10 +202,10 @@ class Buffer final : public gloo::transport::UnboundBuffer {
       // The connection of any operation of this buffer may be the one that ended.
       const std::vector<int> all = outstanding();
       const std::string lost = all.empty() ? "a rank" : (all.size() > 1 ? "one of " : "") + names_of(all);
-      throw WaitError("lost " + lost + ": " + e.what(), all);
+      throw WaitError("lost " + lost + ": " + e.what(), all, true);
     }
     check_alive();
-    if (!is_done) throw WaitError("gave up waiting for " + names_now(), ranks);
+    if (!is_done) throw WaitError("gave up waiting for " + names_now(), ranks, !gone_.empty());
     if (is_known && ++peers.waited == peers.to.size()) peers = {};
     return true;
   }

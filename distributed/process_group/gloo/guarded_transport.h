@@ -22,10 +22,12 @@ namespace c10d::gloo_transport {
 
 class Buffer;
 
-/// A wait that failed, and whom it was for.
+/// A wait that failed, whom it was for, and whether that is because the connection with one of them has ended.
 struct WaitError : gloo::IoException {
-  WaitError(const std::string& text, std::vector<int> waited_for) : IoException(text), ranks(std::move(waited_for)) {}
+  WaitError(const std::string& text, std::vector<int> waited_for, bool is_lost = false)
+      : IoException(text), ranks(std::move(waited_for)), is_lost(is_lost) {}
   std::vector<int> ranks;
+  bool is_lost;
 };
 
 /// The waits of a group's threads.

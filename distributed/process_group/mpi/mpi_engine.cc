@@ -247,12 +247,21 @@ class MpiEngine final : public Engine {
     });
   }
   void all_gather(const Call& call, const void* in, size_t bytes, void* out) override {
-    Pending all;
-    char* const from = Pending::copy(all->in, in, bytes);
-    char* const to = Pending::copy(all->out, nullptr, bytes * ranks());
-    run(call, all,
-        MPI_Iallgather(from, as_int(bytes), MPI_BYTE, to, as_int(bytes), MPI_BYTE, collectives_, &all->request));
-    std::memcpy(out, to, bytes * ranks());
+    all_gather_together(call, {{in, bytes, out}});
+  }
+  void all_gather_together(const Call& call, const std::vector<Gathered>& parts) override {
+    std::vector<Pending> all(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const size_t bytes = parts[i].bytes;
+      char* const from = Pending::copy(all[i]->in, parts[i].in, bytes);
+      char* const to = Pending::copy(all[i]->out, nullptr, bytes * ranks());
+      check(MPI_Iallgather(from, as_int(bytes), MPI_BYTE, to, as_int(bytes), MPI_BYTE, collectives_, &all[i]->request),
+            "MPI_Iallgather");
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      wait(call, all[i], {});
+      std::memcpy(parts[i].out, all[i]->out.get(), parts[i].bytes * ranks());
+    }
   }
   void gather(const Call& call, const void* in, size_t bytes, void* out, int root) override {
     Pending all;
@@ -274,13 +283,22 @@ class MpiEngine final : public Engine {
     std::memcpy(out, to, bytes);
   }
   void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) override {
-    Pending all;
-    char* const from = Pending::copy(all->in, in.data, out.bytes() * ranks());
-    char* const to = Pending::copy(all->out, nullptr, out.bytes());
-    run(call, all,
-        MPI_Ireduce_scatter_block(from, to, as_int(out.count), Types::get().type(out.dtype), Types::get().op(op),
-                                  collectives_, &all->request));
-    std::memcpy(out.data, to, out.bytes());
+    reduce_scatter_together(call, {{in, out}}, op);
+  }
+  void reduce_scatter_together(const Call& call, const std::vector<Scattered>& parts, ReduceOp::RedOpType op) override {
+    std::vector<Pending> all(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto& [in, out] = parts[i];
+      char* const from = Pending::copy(all[i]->in, in.data, out.bytes() * ranks());
+      char* const to = Pending::copy(all[i]->out, nullptr, out.bytes());
+      check(MPI_Ireduce_scatter_block(from, to, as_int(out.count), Types::get().type(out.dtype), Types::get().op(op),
+                                      collectives_, &all[i]->request),
+            "MPI_Ireduce_scatter_block");
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      wait(call, all[i], {});
+      std::memcpy(parts[i].out.data, all[i]->out.get(), parts[i].out.bytes());
+    }
   }
   void all_to_all(const Call& call, const void* in, const std::vector<size_t>& in_bytes, void* out,
                   const std::vector<size_t>& out_bytes) override {

@@ -162,7 +162,7 @@ void NcclEngine::call_message(const char* name, int peer, const Call& call, cons
   call_one(name, communicator(in_group_ ? -1 : peer), call, [&](ncclComm_t comm) { return make(comm, place); });
 }
 
-// Several messages of the communicator of all ranks: `make(comm, do_one)` gives do_one() the result of each.
+// Several calls on the communicator of all ranks: `make(comm, do_one)` gives do_one() the result of each.
 template <class Make>
 void NcclEngine::call_group(const char* name, const Call& call, const Make& make) {
   call_one(name, communicator(), call, [&](ncclComm_t comm) {
@@ -187,7 +187,8 @@ void NcclEngine::in_group(const Call& call, const std::function<void()>& calls) 
     throw;
   }
   in_group_ = false;
-  communicator().call("ncclGroupEnd", [](ncclComm_t) { return ncclGroupEnd(); }, call.deadline);
+  communicator().call(
+      "ncclGroupEnd", [](ncclComm_t) { return ncclGroupEnd(); }, call.deadline);
 }
 
 // --- operations ---
@@ -243,6 +244,12 @@ void NcclEngine::all_gather(const Call& call, const void* in, size_t bytes, void
            [&](ncclComm_t comm) { return ncclAllGather(in, out, bytes, ncclInt8, comm, stream()); });
 }
 
+void NcclEngine::all_gather_together(const Call& call, const std::vector<Gathered>& parts) {
+  call_group("ncclAllGather", call, [&](ncclComm_t comm, const auto& one) {
+    for (const Gathered& part : parts) one(ncclAllGather(part.in, part.out, part.bytes, ncclInt8, comm, stream()));
+  });
+}
+
 void NcclEngine::gather(const Call& call, const void* in, size_t bytes, void* out, int root) {
   call_group("ncclRecv", call, [&](ncclComm_t comm, const auto& one) {
     one(ncclSend(in, bytes, ncclInt8, root, comm, stream()));
@@ -266,6 +273,16 @@ void NcclEngine::reduce_scatter(const Call& call, const Elements& in, const Elem
   const Counted as = *counted(out.dtype);
   call_one("ncclReduceScatter", communicator(), call, [&](ncclComm_t comm) {
     return ncclReduceScatter(in.data, out.data, out.count * as.each, as.type, reduction(op, out.dtype), comm, stream());
+  });
+}
+
+void NcclEngine::reduce_scatter_together(const Call& call, const std::vector<Scattered>& parts,
+                                         ReduceOp::RedOpType op) {
+  call_group("ncclReduceScatter", call, [&](ncclComm_t comm, const auto& one) {
+    for (const auto& [in, out] : parts) {
+      const Counted as = *counted(out.dtype);
+      one(ncclReduceScatter(in.data, out.data, out.count * as.each, as.type, reduction(op, out.dtype), comm, stream()));
+    }
   });
 }
 

@@ -39,7 +39,6 @@ class NcclEngine final : public Engine {
   const char* name() const override { return "NCCL"; }
   c10::DeviceType device_type() const override { return c10::DeviceType::CUDA; }
   bool averages() const override { return true; }
-  bool changes_inputs() const override { return false; }
   void check_reduction(const char* operation, const ReduceOp& op, c10::ScalarType dtype) const override;
 
   void send(const Call& call, const void* data, size_t bytes, int to) override;
@@ -51,9 +50,11 @@ class NcclEngine final : public Engine {
   void all_reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op) override;
   void reduce(const Call& call, const Elements& data, ReduceOp::RedOpType op, int root) override;
   void all_gather(const Call& call, const void* in, size_t bytes, void* out) override;
+  void all_gather_together(const Call& call, const std::vector<Gathered>& parts) override;
   void gather(const Call& call, const void* in, size_t bytes, void* out, int root) override;
   void scatter(const Call& call, const void* in, void* out, size_t bytes, int root) override;
   void reduce_scatter(const Call& call, const Elements& in, const Elements& out, ReduceOp::RedOpType op) override;
+  void reduce_scatter_together(const Call& call, const std::vector<Scattered>& parts, ReduceOp::RedOpType op) override;
   void all_to_all(const Call& call, const void* in, const std::vector<size_t>& in_bytes, void* out,
                   const std::vector<size_t>& out_bytes) override;
   void abort(const std::string& why) noexcept override;
