@@ -301,6 +301,7 @@ TEST(FunctionTransforms, WhatIsRefused) {
   }
   EXPECT_TRUE(close(vmap([&](const Tensor& t) { return t + Silent::apply(x); })(xs), xs + x * 2));
   EXPECT_TRUE(close(grad([&](const Tensor& t) { return at::sum(silent(t)); })(x), at::full({3}, 2, at::kDouble)));
+  EXPECT_TRUE(close(jacrev(silent)(x), at::eye(3, at::kDouble) * 2));
   EXPECT_NE(message_of([&] { jacfwd(silent)(x); }).find("does not have vmap support"), std::string::npos);
   EXPECT_NE(message_of([&] { jvp(silent, std::tuple(x), std::tuple(x)); }).find("jvp is not implemented"),
             std::string::npos);

@@ -398,8 +398,10 @@ void check(const Case& c, const TableEntry& entry, bool complex) {
         EXPECT_TRUE(tangents.ok) << "forward over reverse: " << tangents.message;
         const GradcheckResult nested = gradcheck(with_tangents(function, reader.inputs), reader.inputs, forward);
         EXPECT_TRUE(nested.ok) << "forward over forward: " << nested.message;
-        const GradcheckResult reverse = gradcheck(with_tangents(function, reader.inputs), reader.inputs);
-        EXPECT_TRUE(reverse.ok) << "reverse over forward: " << reverse.message;
+        if (entry.inplace.empty()) {  // else that does as well
+          const GradcheckResult reverse = gradcheck(with_tangents(function, reader.inputs), reader.inputs);
+          EXPECT_TRUE(reverse.ok) << "reverse over forward: " << reverse.message;
+        }
       }
     }
     if (!first.ok || entry.inplace.empty() || reader.places.empty() || reader.places[0].first != 0) return;
@@ -415,9 +417,8 @@ void check(const Case& c, const TableEntry& entry, bool complex) {
     const GradcheckResult third = gradcheck(writing, reader.inputs, forward);
     EXPECT_TRUE(third.ok) << entry.inplace << ": " << third.message;
     if (!third.ok || !entry.has_forward || c.flags.count("first") != 0) return;
-    forward.check_forward_ad = c.flags.count("reverse") == 0;
-    const GradcheckResult fourth = gradcheck(with_tangents(writing, reader.inputs), reader.inputs, forward);
-    EXPECT_TRUE(fourth.ok) << "reverse and forward over forward, " << entry.inplace << ": " << fourth.message;
+    const GradcheckResult fourth = gradcheck(with_tangents(writing, reader.inputs), reader.inputs);
+    EXPECT_TRUE(fourth.ok) << "reverse over forward, " << entry.inplace << ": " << fourth.message;
   } catch (const c10::Error& e) {
     ADD_FAILURE() << e.what_without_backtrace();
   } catch (const std::exception& e) {
