@@ -1,4 +1,4 @@
-// Functions of one's own (torch::autograd::Function) inside of transforms: each equals the operators that it stands for.
+// Functions of one's own (torch::autograd::Function) inside of transforms: each equals the operators it stands for.
 #include "autograd/function/custom_function.h"
 
 #include <gtest/gtest.h>
@@ -127,31 +127,54 @@ void expect_equal(const Map& f, const Map& g) {
     EXPECT_TRUE(close(a, b)) << a << b;
   };
   both("vmap", each, xs);
-  both("vmap of vmap", [&](const Map& h) { return each(each(h)); }, all);
+  both(
+      "vmap of vmap", [&](const Map& h) { return each(each(h)); }, all);
   both("grad", gradient, x);
-  both("grad of grad", [&](const Map& h) { return gradient(gradient(h)); }, x);
-  both("vmap of grad", [&](const Map& h) { return each(gradient(h)); }, xs);
-  both("grad of vmap", [&](const Map& h) { return gradient(each(h)); }, xs);
-  both("grad of vmap of grad", [&](const Map& h) { return gradient(each(gradient(h))); }, xs);
-  both("vmap of grad of vmap", [&](const Map& h) { return each(gradient(each(h))); }, all);
-  both("vmap of vmap of grad of grad", [&](const Map& h) { return each(each(gradient(gradient(h)))); }, all);
+  both(
+      "grad of grad", [&](const Map& h) { return gradient(gradient(h)); }, x);
+  both(
+      "vmap of grad", [&](const Map& h) { return each(gradient(h)); }, xs);
+  both(
+      "grad of vmap", [&](const Map& h) { return gradient(each(h)); }, xs);
+  both(
+      "grad of vmap of grad", [&](const Map& h) { return gradient(each(gradient(h))); }, xs);
+  both(
+      "vmap of grad of vmap", [&](const Map& h) { return each(gradient(each(h))); }, all);
+  both(
+      "vmap of vmap of grad of grad", [&](const Map& h) { return each(each(gradient(gradient(h)))); }, all);
   both("jvp", along, x);
-  both("vmap of jvp", [&](const Map& h) { return each(along(h)); }, xs);
-  both("jvp of vmap", [&](const Map& h) { return along(each(h)); }, xs);
-  both("jvp of grad", [&](const Map& h) { return along(gradient(h)); }, x);
-  both("grad of jvp", [&](const Map& h) { return gradient(along(h)); }, x);
-  both("vmap of grad of jvp", [&](const Map& h) { return each(gradient(along(h))); }, xs);
-  both("jacrev", [](const Map& h) { return Map(jacrev(h)); }, x);
-  both("jacfwd", [](const Map& h) { return Map(jacfwd(h)); }, x);
-  both("vmap of jacrev", [&](const Map& h) { return each(jacrev(h)); }, xs);
-  both("jacrev of vmap", [&](const Map& h) { return Map(jacrev(each(h))); }, xs);
-  both("jacfwd of vmap", [&](const Map& h) { return Map(jacfwd(each(h))); }, xs);
-  both("hessian", [&](const Map& h) { return Map(hessian(sum_of(h))); }, x);
-  both("vmap of hessian", [&](const Map& h) { return each(hessian(sum_of(h))); }, xs);
-  both("jacrev of jacrev", [&](const Map& h) { return Map(jacrev(jacrev(h))); }, x);
-  both("grad of checkpoint", [&](const Map& h) { return gradient(checkpointed(h)); }, x);
-  both("grad of checkpoint of vmap", [&](const Map& h) { return gradient(checkpointed(each(h))); }, xs);
-  both("vmap of grad of checkpoint", [&](const Map& h) { return each(gradient(checkpointed(h))); }, xs);
+  both(
+      "vmap of jvp", [&](const Map& h) { return each(along(h)); }, xs);
+  both(
+      "jvp of vmap", [&](const Map& h) { return along(each(h)); }, xs);
+  both(
+      "jvp of grad", [&](const Map& h) { return along(gradient(h)); }, x);
+  both(
+      "grad of jvp", [&](const Map& h) { return gradient(along(h)); }, x);
+  both(
+      "vmap of grad of jvp", [&](const Map& h) { return each(gradient(along(h))); }, xs);
+  both(
+      "jacrev", [](const Map& h) { return Map(jacrev(h)); }, x);
+  both(
+      "jacfwd", [](const Map& h) { return Map(jacfwd(h)); }, x);
+  both(
+      "vmap of jacrev", [&](const Map& h) { return each(jacrev(h)); }, xs);
+  both(
+      "jacrev of vmap", [&](const Map& h) { return Map(jacrev(each(h))); }, xs);
+  both(
+      "jacfwd of vmap", [&](const Map& h) { return Map(jacfwd(each(h))); }, xs);
+  both(
+      "hessian", [&](const Map& h) { return Map(hessian(sum_of(h))); }, x);
+  both(
+      "vmap of hessian", [&](const Map& h) { return each(hessian(sum_of(h))); }, xs);
+  both(
+      "jacrev of jacrev", [&](const Map& h) { return Map(jacrev(jacrev(h))); }, x);
+  both(
+      "grad of checkpoint", [&](const Map& h) { return gradient(checkpointed(h)); }, x);
+  both(
+      "grad of checkpoint of vmap", [&](const Map& h) { return gradient(checkpointed(each(h))); }, xs);
+  both(
+      "vmap of grad of checkpoint", [&](const Map& h) { return each(gradient(checkpointed(h))); }, xs);
 }
 
 TEST(FunctionTransforms, ContextInForward) {
@@ -176,7 +199,8 @@ TEST(FunctionTransforms, VmapOfItsOwn) {
 
 // The gradient of what all samples share is the sum over these, and samples may stand in any dimension.
 TEST(FunctionTransforms, SharedArgumentsAndDimensions) {
-  const auto f = vmap(Binary([](const Tensor& x, const Tensor& y) { return Cubed::apply(x, y); }), {std::nullopt, 1}, 1);
+  const Binary own = [](const Tensor& x, const Tensor& y) { return Cubed::apply(x, y); };
+  const auto f = vmap(own, {std::nullopt, 1}, 1);
   const auto g = vmap(Binary(cubed), {std::nullopt, 1}, 1);
   const Tensor x = numbers({3}), ys = numbers({3, 4}, 1.3);
   const auto loss = [](const auto& h) {
@@ -294,7 +318,7 @@ TEST(FunctionTransforms, WhatIsRefused) {
   // Inside of vmap, whether it is recorded or not; not where none of its arguments is batched.
   const auto silent = [](const Tensor& t) { return Silent::apply(t); };
   const char* const text = "Silent, but it does not have vmap support";
-  EXPECT_NE(message_of([&] { vmap(silent)(xs); }).find(text), std::string::npos) << message_of([&] { vmap(silent)(xs); });
+  EXPECT_NE(message_of([&] { vmap(silent)(xs); }).find(text), std::string::npos);
   {
     const c10::NoGradGuard no_grad;
     EXPECT_NE(message_of([&] { vmap(silent)(xs); }).find(text), std::string::npos);
@@ -305,8 +329,9 @@ TEST(FunctionTransforms, WhatIsRefused) {
   EXPECT_NE(message_of([&] { jacfwd(silent)(x); }).find("does not have vmap support"), std::string::npos);
   EXPECT_NE(message_of([&] { jvp(silent, std::tuple(x), std::tuple(x)); }).find("jvp is not implemented"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { vmap([](const Tensor& t) { return WrongDims::apply(t)[0]; })(xs); })
-                .find("1 results and 2 dimensions"),
+  EXPECT_NE(message_of([&] {
+              vmap([](const Tensor& t) { return WrongDims::apply(t)[0]; })(xs);
+            }).find("1 results and 2 dimensions"),
             std::string::npos);
 }
 

@@ -49,7 +49,8 @@ TEST(VmapLimits, ValuesOfSamples) {
   expect_refused(control_flow, mapped([](const Tensor& a) { return at::sum(a).is_nonzero() ? a : -a; }));
   expect_refused("aten::equal", mapped([](const Tensor& a) { return at::equal(a, a) ? a : -a; }));
   expect_refused("allclose", mapped([](const Tensor& a) { return at::allclose(a, a) ? a : -a; }));
-  expect_refused("Cannot access data pointer of Tensor that doesn't have storage", mapped([](const Tensor& a) { return a * *a.data_ptr<double>(); }));
+  expect_refused("Cannot access data pointer of Tensor that doesn't have storage",
+                 mapped([](const Tensor& a) { return a * *a.data_ptr<double>(); }));
 }
 
 TEST(VmapLimits, ShapesThatDependOnValues) {
@@ -94,9 +95,8 @@ TEST(VmapLimits, RandomNumbers) {
   expect_refused("Cannot ask for different inplace randomness on an unbatched tensor", [] {
     vmap([](const Tensor& a) { return at::zeros({4}, at::kDouble).uniform_() + a; }, 0, 0, "different")(numbers());
   });
-  expect_refused("does not currently support same randomness with a batched tensor input", [] {
-    vmap([](const Tensor& a) { return at::multinomial(a + 1, 1); }, 0, 0, "same")(numbers());
-  });
+  expect_refused("does not currently support same randomness with a batched tensor input",
+                 [] { vmap([](const Tensor& a) { return at::multinomial(a + 1, 1); }, 0, 0, "same")(numbers()); });
   expect_refused("Only allowed values for randomness are 'error', 'different', or 'same'. Got foo",
                  [] { vmap([](const Tensor& a) { return a; }, 0, 0, "foo"); });
 }
@@ -107,19 +107,24 @@ TEST(VmapLimits, Dimensions) {
   EXPECT_TRUE(at::equal(vmap(same, -1)(x), at::t(x)));
   EXPECT_TRUE(at::equal(vmap(same, 0, -1)(x), at::t(x)));
   EXPECT_TRUE(at::equal(vmap(same, 0, -1, "error", 2)(x), at::t(x)));
-  expect_refused<c10::ValueError>("in_dims=2, ...)(<inputs>): Got in_dim=2 for some input, but that input is a Tensor of "
-                                  "dimensionality 2 so expected in_dim to satisfy -2 <= in_dim < 2.",
-                                  [&] { vmap(same, 2)(x); });
+  expect_refused<c10::ValueError>(
+      "in_dims=2, ...)(<inputs>): Got in_dim=2 for some input, but that input is a Tensor of dimensionality 2 so "
+      "expected in_dim to satisfy -2 <= in_dim < 2.",
+      [&] { vmap(same, 2)(x); });
   expect_refused<c10::ValueError>("Got in_dim=-3 for some input", [&] { vmap(same, -3)(x); });
   expect_refused<c10::ValueError>("Expected at least one Tensor to vmap over", [&] { vmap(same, {std::nullopt})(x); });
   expect_refused<c10::ValueError>("is not compatible with the structure", [&] { vmap(same, {0, 0})(x); });
-  expect_refused<c10::ValueError>("is not compatible with the structure",
-                                  [&] { vmap([](const Tensor& a, const Tensor&) { return a; }, {0, {0, 0}})(x, x); });
+  expect_refused<c10::ValueError>("is not compatible with the structure", [&] {
+    vmap([](const Tensor& a, const Tensor&) { return a; }, {0, {0, 0}})(x, x);
+  });
   expect_refused<c10::ValueError>(
-      "Got in_dim=0 for an input but the input is of type float. We cannot vmap over non-Tensor arguments",
-      [&] { vmap([](const Tensor& a, double) { return a; }, {0, 0})(x, 2.0); });
-  expect_refused<c10::ValueError>("Expected all tensors to have the same size in the mapped dimension, got sizes [3, 4]",
-                                  [&] { vmap([](const Tensor& a, const Tensor&) { return a; }, {0, 1})(x, x); });
+      "Got in_dim=0 for an input but the input is of type float. We cannot vmap over non-Tensor arguments", [&] {
+        vmap([](const Tensor& a, double) { return a; }, {0, 0})(x, 2.0);
+      });
+  expect_refused<c10::ValueError>(
+      "Expected all tensors to have the same size in the mapped dimension, got sizes [3, 4]", [&] {
+        vmap([](const Tensor& a, const Tensor&) { return a; }, {0, 1})(x, x);
+      });
   expect_refused<c10::ValueError>("got no inputs. Maybe you forgot to add inputs", [&] { vmap([x] { return x; })(); });
   expect_refused<c10::ValueError>("dimensionality 0", [&] { vmap(same)(at::scalar_tensor(1)); });
 
@@ -129,11 +134,13 @@ TEST(VmapLimits, Dimensions) {
   expect_refused<c10::ValueError>("is not compatible with the structure", [&] { vmap(two, 0, {0})(x); });
   expect_refused<c10::IndexError>("Dimension out of range (expected to be in range of [-2, 1], but got 2)",
                                   [&] { vmap(same, 0, 2)(x); });
-  expect_refused<c10::ValueError>("can not return a BatchedTensor when out_dim is", [&] { vmap(same, 0, std::nullopt)(x); });
+  expect_refused<c10::ValueError>("can not return a BatchedTensor when out_dim is",
+                                  [&] { vmap(same, 0, std::nullopt)(x); });
   const auto ones = [](const Tensor&) { return at::ones({2}); };
   EXPECT_EQ(vmap(ones, 0, std::nullopt)(x).sizes(), at::IntArrayRef({2}));
   EXPECT_EQ(vmap(ones, 0, std::nullopt, "error", 2)(x).sizes(), at::IntArrayRef({2}));
-  expect_refused<c10::ValueError>("must only return Tensors, got type int", [&] { vmap([](const Tensor&) { return 3; })(x); });
+  expect_refused<c10::ValueError>("must only return Tensors, got type int",
+                                  [&] { vmap([](const Tensor&) { return 3; })(x); });
 }
 
 TEST(VmapLimits, Chunks) {
@@ -170,9 +177,10 @@ TEST(GradLimits, WhatIsRefused) {
   const Tensor x = numbers();
   expect_refused("only Tensors of floating point dtype can require gradients",
                  [&] { grad([](const Tensor& a) { return at::sum(a); })(x.to(at::kLong)); });
-  expect_refused("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 2 dims. Maybe "
-                 "you wanted to use the vjp or jacrev APIs instead?",
-                 [&] { grad([](const Tensor& a) { return a * 2; })(x); });
+  expect_refused(
+      "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 2 dims. Maybe "
+      "you wanted to use the vjp or jacrev APIs instead?",
+      [&] { grad([](const Tensor& a) { return a * 2; })(x); });
   expect_refused("a leaf Variable that requires grad is being used in an in-place operation",
                  [&] { grad([](Tensor a) { return at::sum(a.mul_(2)); })(x); });
   expect_refused("Got argnum=1, but only 1 positional inputs",

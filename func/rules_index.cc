@@ -177,7 +177,8 @@ std::vector<int64_t> result_order(const Layout& layout, bool inverse) {
 
 void index(BatchedCall& call) {
   const auto indices = indices_of(call, 1);
-  TORCH_CHECK(indices, "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+  TORCH_CHECK(indices,
+              "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
               "indexing with a boolean mask: use at::where or sums that are weighted by the mask");
   if (indices->empty()) return call.give(at::alias(call.every_sample(0)));
   if (same_for_all(*indices)) {
@@ -258,8 +259,8 @@ void put(BatchedCall& call) {
 
 void masked_select(BatchedCall& call) {
   TORCH_CHECK(!call.batched(1),
-              "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask). It would return as many elements for "
-              "each sample as its mask has; use at::where or sums that are weighted by the mask");
+              "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask). It would return as many "
+              "elements for each sample as its mask has; use at::where or sums that are weighted by the mask");
   const Tensor self = call.tensor(0), mask = call.tensor(1);
   const auto sizes = at::broadcast_shapes(call.sizes(0), mask.sizes());
   const Tensor all =

@@ -150,8 +150,9 @@ void CustomNode::refuse_batched() const {
   if (const size_t open = function.find('<'); open != std::string::npos) {
     function = function.substr(open + 1, function.size() - open - 2);
   }
-  TORCH_CHECK(false, "You tried to vmap over ", function, ", but it does not have vmap support. Give it a static vmap(info, "
-              "in_dims, args...), or static constexpr bool generate_vmap_rule = true where its methods are made of operators.");
+  TORCH_CHECK(false, "You tried to vmap over ", function, ", but it does not have vmap support. Give it a static "
+              "vmap(info, in_dims, args...), or static constexpr bool generate_vmap_rule = true where its methods are "
+              "made of operators.");
 }
 
 VmapDims CustomNode::argument_dims() const {
@@ -241,7 +242,8 @@ variable_list CustomNode::finish(variable_list outputs) {
     add_input_metadata(t);
     if (is_dirty) {
       TORCH_CHECK(
-          !requires_grad(t) || grad_fn(t), "a leaf Variable that requires grad has been used in an in-place operation.");
+          !requires_grad(t) || grad_fn(t),
+          "a leaf Variable that requires grad has been used in an in-place operation.");
       check_inplace(t, true);
       rebase_history(t, self, i);
       continue;
@@ -315,8 +317,8 @@ void CustomNode::set_tangents(variable_list& outputs) {
         const VmapDims own = batching.dims_of(out), of_tangent = batching.dims_of(computed[i]);
         bool shared = false;  // by samples whose tangents differ
         for (size_t level = 0; level < own.size(); ++level) shared |= of_tangent[level] && !own[level];
-        TORCH_CHECK(!shared || !is_dirty, "jvp of ", name(), " returned a tangent for each sample of an argument that it "
-                    "modified in place, which is the same for all");
+        TORCH_CHECK(!shared || !is_dirty, "jvp of ", name(), " returned a tangent for each sample of an argument that "
+                    "it modified in place, which is the same for all");
         if (shared) outputs[i] = out = batching.batched_everywhere(out);
         computed[i] = batching.summed_to(computed[i], batching.dims_of(out));
       }
@@ -381,8 +383,8 @@ at::Tensor detail::batched_result(const at::Tensor& output, std::optional<int64_
 }
 
 variable_list detail::batched_result(const variable_list& outputs, const VmapDims& dims) {
-  TORCH_CHECK(outputs.size() == dims.size(), "vmap of a Function returned ", outputs.size(), " results and ", dims.size(),
-              " dimensions: expected as many out_dims as results");
+  TORCH_CHECK(outputs.size() == dims.size(), "vmap of a Function returned ", outputs.size(), " results and ",
+              dims.size(), " dimensions: expected as many out_dims as results");
   variable_list list;
   for (size_t i = 0; i < outputs.size(); ++i) list.push_back(batched_result(outputs[i], dims[i]));
   return list;

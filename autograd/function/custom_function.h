@@ -93,8 +93,8 @@ class AutogradContext {
   CustomNode* node_ = nullptr;
 };
 
-// The node of a Function: everything that does not depend on the user's type. It records tensors in memory. Inside of vmap,
-// forward, backward and jvp compute with the tensors of a sample that these hold.
+// The node of a Function: everything that does not depend on the user's type. It records tensors in memory. Inside of
+// vmap, forward, backward and jvp compute with the tensors of a sample that these hold.
 class CustomNode : public Node {
  public:
   // `transformable`: vmap may call what the node calls with batched tensors, in backward inside of levels of its own.

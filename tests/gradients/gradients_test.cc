@@ -1,7 +1,7 @@
-// Every derivative of the operator tables against difference quotients: first and second derivatives, in double and, where
-// the case says so, complex double, in reverse and in forward mode and in one inside of the other; and the in-place form
-// against the functional one. An operator that has a kernel and a derivative but no case is a failure, and so is one without
-// a forward derivative.
+// Every derivative of the operator tables against difference quotients: first and second derivatives, in double and,
+// where the case says so, complex double, in reverse and in forward mode and in one inside of the other; and the
+// in-place form against the functional one. An operator that has a kernel and a derivative but no case is a failure,
+// and so is one without a forward derivative.
 
 #include <gtest/gtest.h>
 
