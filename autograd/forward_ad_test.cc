@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "aten/aten.h"
@@ -304,6 +305,95 @@ TEST(ForwardAD, UserDefinedFunctionsAreRefused) {
   EXPECT_EQ(numbers(Doubled::apply(tensor_of({1}))), Values{2});
   const Tensor x = make_dual(tensor_of({1}), tensor_of({1}));
   EXPECT_TRUE(contains(message_of<c10::NotImplementedError>([&] { Doubled::apply(x); }), "jvp is not implemented"));
+}
+
+// Composed operators, and arguments without a gradient in reverse mode, of which PyTorch has tangents: against the
+// difference quotient, with and without gradients recorded.
+TEST(ForwardAD, OperatorsMadeOfOthers) {
+  const auto random = [](at::IntArrayRef sizes, double shift) {
+    int64_t n = 1;
+    for (const int64_t s : sizes) n *= s;
+    return at::add(at::mul(at::sin(at::add(at::mul(at::arange(n, at::kDouble), 1.7), shift)), 0.4), 0.6).view(sizes);
+  };
+  const Tensor m = random({3, 3}, 0.1), target = random({3, 3}, 2.0), labels = at::arange(3, at::kLong);
+  const auto norm = [](const Tensor& t) { return at::sum(at::mul(t, at::cos(t))); };
+  std::vector<Tensor> weights;
+  for (int gates : {1, 3, 4}) {
+    weights.push_back(random({gates * 3, 3}, 0.3));
+    weights.push_back(random({gates * 3, 3}, 0.7));
+  }
+  const Tensor sequence = random({4, 2, 3}, 0.5), state = random({1, 2, 3}, 0.9), q = random({1, 2, 3, 4}, 0.2);
+  using Case = std::tuple<const char*, Tensor, std::function<Tensor(const Tensor&)>>;
+  const std::vector<Case> cases{
+      {"eigvals", m, [&](const Tensor& t) { return at::abs(at::linalg_eigvals(t)); }},
+      {"eigvalsh", m, [&](const Tensor& t) { return at::linalg_eigvalsh(at::matmul(t, at::t(t))); }},
+      {"svdvals", m, [&](const Tensor& t) { return at::linalg_svdvals(t); }},
+      {"weight", m,
+       [&](const Tensor& t) { return at::binary_cross_entropy_with_logits(m, target, t, random({3}, 0.4)); }},
+      {"pos_weight", random({3}, 0.4),
+       [&](const Tensor& t) { return at::binary_cross_entropy_with_logits(m, target, m, t); }},
+      {"pos_weight, not reduced", random({3}, 0.4),
+       [&](const Tensor& t) {
+         return norm(at::binary_cross_entropy_with_logits(m, target, {}, t, at::Reduction::None));
+       }},
+      {"rnn", sequence,
+       [&](const Tensor& t) {
+         return norm(std::get<0>(at::rnn_tanh(t, state, {weights[0], weights[1]}, false, 1, 0, false, false, false)));
+       }},
+      {"gru", sequence,
+       [&](const Tensor& t) {
+         return norm(std::get<0>(at::gru(t, state, {weights[2], weights[3]}, false, 1, 0, false, false, false)));
+       }},
+      {"lstm", sequence,
+       [&](const Tensor& t) {
+         const auto [y, h, c] =
+             at::lstm(t, {state, state}, {weights[4], weights[5]}, false, 1, 0, false, false, false);
+         return norm(y) + norm(h) + norm(c);
+       }},
+      {"weights of lstm", weights[4],
+       [&](const Tensor& t) {
+         return norm(
+             std::get<0>(at::lstm(sequence, {state, state}, {t, weights[5]}, false, 1, 0, false, false, false)));
+       }},
+      {"attention", q, [&](const Tensor& t) { return norm(at::scaled_dot_product_attention(t, at::cos(t), t)); }},
+      {"batch_norm", m,
+       [&](const Tensor& t) { return norm(at::batch_norm(t, {}, {}, {}, {}, true, 0.1, 1e-3, false)); }},
+      {"layer_norm", m, [&](const Tensor& t) { return norm(at::layer_norm(t, {3}, {}, {}, 1e-3)); }},
+      {"cross_entropy", m, [&](const Tensor& t) { return at::cross_entropy_loss(t, labels); }},
+      {"cdist", m, [&](const Tensor& t) { return norm(at::cdist(t, target)); }},
+      {"embedding_bag", m,
+       [&](const Tensor& t) { return norm(std::get<0>(at::embedding_bag(t, labels, at::zeros({1}, at::kLong)))); }},
+  };
+  for (const auto& [name, x, f] : cases) {
+    SCOPED_TRACE(name);
+    const Tensor v = random(x.sizes(), 1.3);
+    const double step = 1e-6;
+    const Tensor want = at::div(at::sub(f(at::add(x, v, step)), f(at::sub(x, v, step))), 2 * step);
+    for (const bool record : {true, false}) {
+      const c10::AutoGradMode mode(record);
+      try {
+        const dual_level level;
+        const Tensor got = unpack_dual(f(make_dual(x, v))).tangent;
+        ASSERT_TRUE(got.defined());
+        EXPECT_TRUE(at::allclose(got, want, 1e-5, 1e-6)) << got << want;
+      } catch (const c10::Error& error) {
+        ADD_FAILURE() << error.what_without_backtrace();
+      }
+    }
+    // Forward over reverse.
+    try {
+      const auto gradient = [&f = f](const Tensor& t) { return grad({at::sum(f(t))}, {t}, {}, true, true)[0]; };
+      if (std::string(name).find("weight") == 0 || std::string(name).find("pos_weight") == 0) continue;
+      const Tensor second = at::div(at::sub(gradient(at::add(x, v, step).requires_grad_()),
+                                            gradient(at::sub(x, v, step).requires_grad_())), 2 * step);
+      const dual_level level;
+      const Tensor got = unpack_dual(gradient(make_dual(x.detach().requires_grad_(), v))).tangent;
+      ASSERT_TRUE(got.defined());
+      EXPECT_TRUE(at::allclose(got, second, 1e-4, 1e-6)) << got << second;
+    } catch (const c10::Error& error) {
+      ADD_FAILURE() << error.what_without_backtrace();
+    }
+  }
 }
 
 // --- levels inside levels ---

@@ -430,6 +430,7 @@ namespace detail {
 void install_batching() {
   static const bool done = [] {
     c10::detail::set_fallback(DispatchKey::FuncTorchBatched, &kHandler);
+    install_function_batching();
     return true;
   }();
   (void)done;

@@ -269,11 +269,7 @@ const std::vector<Transform>& transforms_of_regions() {
 
 const std::vector<Transform>& transforms_of_checkpoints() {
   static const std::vector<Transform> all = [] {
-    // The tangents of a call of jvp are gone when what was checkpointed in it runs again in a backward pass around it.
-    std::vector<Transform> made;
-    for (const Transform& t : transforms()) {
-      if (std::string(t.name) != "jvp" && std::string(t.name) != "jacfwd") made.push_back(t);
-    }
+    std::vector<Transform> made = transforms();
     made.push_back(
         {"checkpoint",
          [](Function f, const Tensor&) { return [f](const Tensor& x) { return utils::checkpoint::checkpoint(f, x); }; },
@@ -316,8 +312,6 @@ void compare(const Kind& kind, int count) {
     Function f = program, by_loop = program;
     for (int depth = 1 + draw.below(3); depth > 0;) {
       const Transform& t = kind.transforms[static_cast<size_t>(draw.below(static_cast<int>(kind.transforms.size())))];
-      // Samples of a vmap that a checkpoint runs again are others than those that a checkpoint in it has kept.
-      if (std::string(t.name) == "checkpoint" && text.find(t.name) != text.npos) continue;
       --depth;
       const Tensor v = draw.tensor({kSize});
       f = t.apply(f, v);

@@ -33,4 +33,7 @@ c10::ArrayRef<NamedRule> value_rules();
 /// Sample by sample; warns once an operator.
 void loop_rule(BatchedCall& call);
 
+/// Makes vmap known to Functions of one's own.
+void install_function_batching();
+
 }  // namespace torch::func::detail

@@ -220,7 +220,9 @@ std::vector<int64_t> result_order(const Layout& layout, bool inverse) {
 
 void index(BatchedCall& call) {
   const auto indices = indices_of(call, 1);
-  if (!indices) return loop_rule(call);
+  TORCH_CHECK(indices,
+              "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+              "indexing with a boolean mask: use at::where or sums that are weighted by the mask");
   if (indices->empty()) return call.give(at::alias(call.every_sample(0)));
   if (same_for_all(*indices)) {
     c10::List<std::optional<Tensor>> list;
@@ -302,7 +304,9 @@ void put(BatchedCall& call) {
 // --- masks ---
 
 void masked_select(BatchedCall& call) {
-  if (call.batched(1)) return loop_rule(call);
+  TORCH_CHECK(!call.batched(1),
+              "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask). It would return as many "
+              "elements for each sample as its mask has; use at::where or sums that are weighted by the mask");
   const Tensor self = call.tensor(0), mask = call.tensor(1);
   const auto sizes = at::broadcast_shapes(call.sizes(0), mask.sizes());
   const Tensor all =

@@ -161,7 +161,10 @@ void random_loop(BatchedCall& call) {
 
 // With the size of the result said beforehand there is one for all samples.
 void repeat_interleave(BatchedCall& call) {
-  call.named("output_size").isNone() ? dynamic_shape(call) : loop_rule(call);
+  TORCH_CHECK(!call.named("output_size").isNone(),
+              "repeat_interleave: vmapping over the `repeats` tensor requires the `output_size` argument to be "
+              "specified: otherwise the sum of a sample's repeats is the size of its result");
+  loop_rule(call);
 }
 
 [[noreturn]] void refused(BatchedCall& call) {

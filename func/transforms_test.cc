@@ -9,6 +9,7 @@
 
 #include "aten/aten.h"
 #include "autograd/autograd.h"
+#include "autograd/function/custom_function.h"
 #include "autograd/test_support.h"
 #include "c10/util/exception.h"
 #include "func/functional.h"
@@ -383,6 +384,19 @@ TEST(Functionalize, DoesTheSameWithoutWrites) {
 }
 
 // The examples of docs/func.md.
+using autograd::AutogradContext;
+using autograd::variable_list;
+struct Softplus : torch::autograd::Function<Softplus> {
+  static constexpr bool generate_vmap_rule = true;
+  static Tensor forward(AutogradContext* ctx, const Tensor& x) {
+    ctx->save_for_backward({x});
+    return at::log1p(at::exp(x));
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    return {grads[0] * at::sigmoid(ctx->get_saved_variables()[0])};
+  }
+};
+
 TEST(Page, Examples) {
   at::manual_seed(2);
   const Tensor w = at::randn({3}, at::kDouble), x = at::randn({4, 3}, at::kDouble), y = at::randn({4}, at::kDouble);
@@ -405,6 +419,9 @@ TEST(Page, Examples) {
   auto [gradient, prediction] = grad(with_prediction, argnums<0>, has_aux)(w, x);
   EXPECT_TRUE(close(prediction, at::mv(x, w)));
   EXPECT_TRUE(close(gradient, 2 * at::mv(x.t(), prediction)));
+
+  auto softplus = [](const Tensor& t) { return Softplus::apply(t).sum(); };
+  EXPECT_TRUE(close(vmap(grad(softplus))(x), at::sigmoid(x)));
 }
 
 }  // namespace

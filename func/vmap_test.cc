@@ -14,7 +14,6 @@
 #include "aten/autocast/autocast_mode.h"
 #include "aten/core/library.h"
 #include "autograd/autograd.h"
-#include "autograd/function/custom_function.h"
 
 namespace torch::func {
 namespace {
@@ -305,21 +304,6 @@ TEST(Vmap, OperatorsOfAProgram) {
   EXPECT_TRUE(at::allclose(call("vmapped::first_and_last")(x),
                            at::expand(at::add(x.slice(1, 0, 1), x.slice(1, 3, 4)), {3, 2})));
   EXPECT_TRUE(at::equal(call("vmapped::mine")(x), at::ones_like(x)));
-}
-
-struct Doubled : torch::autograd::Function<Doubled> {
-  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) { return at::mul(x, 2); }
-  static std::vector<Tensor> backward(torch::autograd::AutogradContext*, std::vector<Tensor> grads) {
-    return {at::mul(grads[0], 2)};
-  }
-};
-
-TEST(Vmap, FunctionsOfOnesOwn) {
-  const Tensor x = numbers({3, 4});
-  const auto f = vmap([](const Tensor& a) { return Doubled::apply(a); });
-  EXPECT_THROW(f(x), c10::NotImplementedError);
-  const c10::NoGradGuard no_grad;
-  EXPECT_TRUE(at::equal(f(x), at::mul(x, 2)));
 }
 
 TEST(Vmap, NoSamples) {

@@ -239,9 +239,10 @@ TEST(Emit, ForwardDerivatives) {
                        "elementwise_tangent(self_t, result, [&]([[maybe_unused]] const Tensor& grad) -> Tensor { "
                        "return g(grad, result, self); })"));
   EXPECT_TRUE(contains(text, "{ return h(grad, or_undefined(other), self.sizes()); }"));
-  // In place: what needs the result and the old self gets a copy of that.
-  EXPECT_TRUE(
-      contains(text, "const Tensor self_before = any_defined(self_t) ? saved_before_inplace(self) : Tensor();"));
+  // In place: what needs the result and the old self gets a copy of that, and a graph a copy of the old tangent.
+  EXPECT_TRUE(contains(text, "const bool recorded = is_recorded(self, other, self_t, other_t);"));
+  EXPECT_TRUE(contains(text, "const Tensor self_before = any_defined(self_t) ? saved_before_inplace(self) : self;"));
+  EXPECT_TRUE(contains(text, "if (recorded && self_t.defined()) self_t = at::clone(self_t);"));
   EXPECT_TRUE(contains(text, "refuse_tangents(\"f_out\", true, has_tangent(self, other, out));"));
   EXPECT_TRUE(contains(text,
                        "set_tangents(result, any_defined(self_t) ? operators::split(or_zeros(self_t, "

@@ -135,18 +135,26 @@ class ForwardEmitter {
          {"call", call(variant)}});
   }
 
-  // The inputs whose tangents are used, declared; others must have none.
-  void declare_tangents(const Variant& variant) {
+  // The inputs whose tangents formulas use.
+  std::set<std::string> used_tangents() const {
     std::set<std::string> used;
     for (const Forward& forward : op_.entry.forward()) {
       for (const std::string& name : forward_inputs(op_, forward)) used.insert(name);
     }
+    return used;
+  }
+
+  // These declared; other inputs must have none.
+  void declare_tangents(const Variant& variant) {
+    const std::set<std::string> used = used_tangents();
     out_ += "  const ForwardScope scope;\n";
     for (const std::string& name : tensors_of(variant)) {
       const Values values{{"name", name}, {"op", quoted(variant.schema.name())}};
       if (used.count(name)) {
         out_ += print(type_of(name).list ? "  const std::vector<Tensor> $name$_t = tangents_of($name$);\n"
-                                         : "  const Tensor $name$_t = tangent_of(or_undefined($name$));\n",
+                      : variant.form == Form::kInplace && name == "self"
+                          ? "  Tensor $name$_t = tangent_of($name$);\n"
+                          : "  const Tensor $name$_t = tangent_of(or_undefined($name$));\n",
                       values);
       } else if (!(variant.form == Form::kInplace && name == "self")) {
         out_ += print("  refuse_tangents($op$, false, has_tangent($name$));\n", values);
@@ -304,32 +312,44 @@ class ForwardEmitter {
   void emit_inplace(const Variant& variant) {
     declare_tangents(variant);
     const std::vector<Term> all = terms();
+    const auto& returns = op_.main.schema.returns();
+    const bool view = op_.main.form == Form::kFunctional && !returns.empty() && !returns[0].alias().empty();
+    // What formulas see of self and its tangent, both of which are written over. A graph needs copies that stay.
+    std::vector<std::string> of_self, after_call;
+    for (const Term& term : all) {
+      if (term.self) (term.result ? after_call : of_self).push_back(term.condition);
+    }
+    const bool keep_self = !view && !(of_self.empty() && after_call.empty());
+    const bool keep_tangent = !view && used_tangents().count("self") != 0;
+    if (keep_tangent || (keep_self && !of_self.empty())) {
+      std::vector<std::string> values = tensors_of(variant);
+      for (const std::string& name : tensors_of(variant)) {
+        if (used_tangents().count(name) != 0) values.push_back(name + "_t");
+      }
+      out_ += print("  const bool recorded = is_recorded($values$);\n", {{"values", joined(values)}});
+    }
+    if (keep_self) {
+      std::vector<std::string> conditions = after_call;
+      for (const std::string& condition : of_self) conditions.push_back("(recorded && " + condition + ")");
+      const std::string condition = joined(conditions, " || ");
+      out_ += print("  const Tensor self_before = $condition$ ? saved_before_inplace(self) : self;\n",
+                    {{"condition", condition}});
+    }
+    if (keep_tangent) out_ += "  if (recorded && self_t.defined()) self_t = at::clone(self_t);\n";
     out_ += "  Tangent tangent(self);\n";
     // Before the inputs change; what needs the result as well finds the old self under its name.
     out_ += "  {\n    [[maybe_unused]] const Tensor& result = self;\n";
+    constexpr const char* kBefore = "    [[maybe_unused]] const Tensor& self = self_before;\n";
+    if (keep_self && !of_self.empty()) out_ += kBefore;
     emit_terms(all, 0, "    ", "tangent", false);
-    out_ += "  }\n";
-    const bool keep_self =
-        std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result && term.self; });
-    if (keep_self) {
-      std::vector<std::string> conditions;
-      for (const Term& term : all) {
-        if (term.result && term.self) conditions.push_back(term.condition);
-      }
-      out_ += print("  const Tensor self_before = $any$ ? saved_before_inplace(self) : Tensor();\n",
-                    {{"any", joined(conditions, " || ")}});
-    }
-    out_ += print("  $call$;\n", {{"call", call(variant)}});
-    const bool after = std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result; });
-    if (after) {
+    out_ += print("  }\n  $call$;\n", {{"call", call(variant)}});
+    if (std::any_of(all.begin(), all.end(), [](const Term& term) { return term.result; })) {
       out_ += "  {\n    [[maybe_unused]] const Tensor& result = self;\n";
-      if (keep_self) out_ += "    [[maybe_unused]] const Tensor& self = self_before;\n";
+      if (!after_call.empty()) out_ += kBefore;
       emit_terms(all, 0, "    ", "tangent", true);
       out_ += "  }\n";
     }
     // A view operator changes the geometry: the new tangent shows the numbers of the old one.
-    const auto& returns = op_.main.schema.returns();
-    const bool view = op_.main.form == Form::kFunctional && !returns.empty() && !returns[0].alias().empty();
     out_ += view ? "  tangent.commit_geometry();\n" : "  tangent.commit_inplace();\n";
     if (variant.signature.result != "void") out_ += "  return self;\n";
   }

@@ -12,6 +12,7 @@
 #include "autograd/checkpoint/rng_state.h"
 #include "autograd/engine/forward_grad.h"
 #include "autograd/engine/saved_tensor_hooks.h"
+#include "autograd/function/batching.h"
 #include "autograd/function/custom_function.h"
 #include "c10/util/exception.h"
 #include "c10/util/string_util.h"
@@ -109,6 +110,67 @@ std::optional<at::ThreadLocalState> state_without_modes() {
   return at::ThreadLocalState();
 }
 
+// As many levels of forward mode as there were at the call. Those that ended since are entered again.
+class ForwardLevels {
+ public:
+  explicit ForwardLevels(int depth) {
+    while (depth > 0) {
+      const uint64_t were = autograd::enter_forward_level();
+      entered_.push_back(were);
+      if (were + 1 >= static_cast<uint64_t>(depth)) break;
+    }
+    // They are all there.
+    if (!entered_.empty() && entered_[0] >= static_cast<uint64_t>(depth)) leave();
+  }
+  ~ForwardLevels() { leave(); }
+  ForwardLevels(const ForwardLevels&) = delete;
+  ForwardLevels& operator=(const ForwardLevels&) = delete;
+
+ private:
+  void leave() {
+    for (; !entered_.empty(); entered_.pop_back()) autograd::exit_forward_level(entered_.back());
+  }
+  std::vector<uint64_t> entered_;
+};
+
+// A tensor and its tangents by level, which do not outlive these.
+struct Dual {
+  Tensor value;
+  std::vector<std::pair<int, Dual>> tangents = {};
+
+  Tensor tensor() const {
+    Tensor t = value;
+    for (const auto& [level, tangent] : tangents) {
+      if (autograd::tangent_of(t, level).defined()) continue;
+      if (t.is_same(value)) t = at::alias(value);
+      autograd::put_tangent(t, tangent.tensor(), level);
+    }
+    return t;
+  }
+};
+
+// The same as a graph keeps it. Under the hooks that hold outside, so that a region around keeps none of it.
+class KeptDual {
+ public:
+  // Tangents of levels below `depth`.
+  KeptDual(const Tensor& t, int depth) : value_(t, /*is_output=*/false) {
+    for (int level = 0; level < depth; ++level) {
+      if (const Tensor tangent = autograd::tangent_of(t, level); tangent.defined()) {
+        tangents_.emplace_back(level, KeptDual(tangent, level));
+      }
+    }
+  }
+  Dual unpack() const {
+    Dual dual{value_.unpack()};
+    for (const auto& [level, tangent] : tangents_) dual.tangents.emplace_back(level, tangent.unpack());
+    return dual;
+  }
+
+ private:
+  SavedVariable value_;
+  std::vector<std::pair<int, KeptDual>> tangents_;
+};
+
 // ---- The kind that records in forward: saved tensors are places that backward fills by running the function again
 // ----
 
@@ -171,8 +233,10 @@ class Region : public std::enable_shared_from_this<Region> {
   bool early_stop_;
   const std::optional<at::ThreadLocalState> state_;  // of the call
   const bool was_at_level_;
-  // Saved under the hooks that hold outside, so that a region around this one keeps none of them.
-  std::vector<SavedVariable> inputs_;
+  const int forward_depth_;
+  // The arguments: what lies in memory, and where the samples of the call's vmaps stand in it.
+  std::vector<KeptDual> inputs_;
+  std::vector<autograd::VmapDims> dims_;
   bool completed_ = false;
 
   mutable std::mutex mutex_;
@@ -212,12 +276,18 @@ class RecomputingHooks final : public SavedVariableHooks {
 };
 
 Region::Region(detail::Function function, const variable_list& inputs, const CheckpointOptions& options)
-    : function_(std::move(function)), options_(options), state_(state_without_modes()), was_at_level_(is_at_level()) {
+    : function_(std::move(function)), options_(options), state_(state_without_modes()), was_at_level_(is_at_level()),
+      forward_depth_(autograd::forward_depth()) {
   if (options.context_fn()) contexts_ = options.context_fn()();
   if (options.preserve_rng_state()) rng_ = RngState::of(inputs);
   early_stop_ = options.early_stop().value_or(early_stop_setting != 0);
+  // Only the state brings their levels back.
+  const autograd::detail::Batching* const batching = state_ ? autograd::detail::active_batching() : nullptr;
   inputs_.reserve(inputs.size());
-  for (const Tensor& input : inputs) inputs_.emplace_back(input, /*is_output=*/false);
+  for (const Tensor& input : inputs) {
+    dims_.push_back(batching != nullptr ? batching->dims_of(input) : autograd::VmapDims());
+    inputs_.emplace_back(batching != nullptr ? batching->physical(input) : input, forward_depth_);
+  }
 }
 
 variable_list Region::run(const variable_list& inputs) {
@@ -303,12 +373,18 @@ void Region::run_again(Recomputation& recomputation, uint64_t pass) {
   }
   // Hooks around this region give tensors back with their history where recording is on only.
   const autograd::AutoGradMode record(true);
-  variable_list inputs;
-  for (const SavedVariable& input : inputs_) inputs.push_back(input.unpack());
+  std::vector<Dual> kept;
+  for (const KeptDual& input : inputs_) kept.push_back(input.unpack());
   {
     std::optional<at::ThreadLocalStateGuard> at_levels_of_call;
     if (state_ && (was_at_level_ || is_at_level())) at_levels_of_call.emplace(*state_);
     const autograd::AutoGradMode record_again(true);
+    const ForwardLevels forward_levels(forward_depth_);
+    variable_list inputs;
+    for (size_t i = 0; i < kept.size(); ++i) {
+      const Tensor input = kept[i].tensor();
+      inputs.push_back(dims_[i].empty() ? input : autograd::detail::batching().batched(input, dims_[i]));
+    }
     const RngScope rng(rng_);
     const AutocastScope autocast(autocast_);
     const Context context = contexts_.recompute ? contexts_.recompute() : nullptr;

@@ -67,9 +67,6 @@ void set_tangents(const std::vector<Tensor>& results, std::vector<Tensor> tangen
 
 Tensor elementwise_argument(const Tensor& tangent, const Tensor& result) {
   Tensor argument = tangent;
-  // An in-place form writes the new tangent over the old one, which a node may keep.
-  const Tensor own = GradMode::is_enabled() ? tangent_of(result) : Tensor();
-  if (C10_UNLIKELY(own.defined()) && own.is_alias_of(tangent)) argument = at::clone(tangent);
   if (argument.scalar_type() != result.scalar_type()) argument = at::_to_copy(argument, result.scalar_type());
   return argument.sizes() == result.sizes() ? argument : at::expand(argument, result.sizes());
 }

@@ -7,6 +7,7 @@
 #include "aten/core/tensor.h"
 #include "autograd/derivatives/support.h"
 #include "autograd/engine/forward_grad.h"
+#include "autograd/engine/record.h"
 #include "c10/core/grad_mode.h"
 
 // What the generated forward-mode wrappers use. A wrapper has this shape:
@@ -43,6 +44,12 @@ bool has_one_tangent(const c10::List<std::optional<Tensor>>& tensors);
 template <class... Inputs>
 bool has_tangent(const Inputs&... inputs) {
   return (has_one_tangent(inputs) || ...);
+}
+
+// Whether what is computed of these makes nodes, which keep some of them.
+template <class... Tensors>
+bool is_recorded(const Tensors&... tensors) {
+  return c10::GradMode::is_enabled() && any_requires_grad(tensors...);
 }
 
 // Zeros like the input where the tangent is undefined; an input that is undefined stays so.

@@ -6,6 +6,7 @@
 #include "aten/ops/copy/ops.h"
 #include "aten/ops/loss/ops.h"
 #include "aten/ops/pointwise/ops.h"
+#include "aten/ops/reduce/ops.h"
 #include "aten/ops/softmax/ops.h"
 #include "aten/ops/unary/ops.h"
 #include "aten/ops/view/ops.h"
@@ -19,6 +20,11 @@ namespace {
 Tensor per_element(const Tensor& grad, const Tensor& weight, int64_t reduction, int64_t count) {
   Tensor g = reduction == at::Reduction::Mean ? at::div(grad, Scalar(count)) : grad;
   return weight.defined() ? at::mul(g, weight) : g;
+}
+
+Tensor reduced(const Tensor& each, int64_t reduction) {
+  if (reduction == at::Reduction::Mean) return at::mean(each);
+  return reduction == at::Reduction::Sum ? at::sum(each) : each;
 }
 
 Tensor in_shape_of(const Tensor& like, const Tensor& t) {
@@ -48,6 +54,23 @@ Tensor binary_cross_entropy_with_logits_backward(
   if (GradMode::is_enabled() || g.dim() != 0) return at::mul(at::sub(slope, target), g);
   at::sub_(slope, target);
   return at::mul_(slope, g);
+}
+
+// The loss is linear in the weight, and p t log(1 + exp(-x)) in p.
+Tensor binary_cross_entropy_with_logits_weight_tangent(
+    const Tensor& self, const Tensor& target, const Tensor& tangent, const std::optional<Tensor>& pos_weight,
+    int64_t reduction) {
+  const Tensor each =
+      at::binary_cross_entropy_with_logits(self, target, std::nullopt, pos_weight, at::Reduction::None);
+  return reduced(at::mul(each, tangent), reduction);
+}
+
+Tensor binary_cross_entropy_with_logits_pos_weight_tangent(
+    const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const Tensor& tangent,
+    int64_t reduction) {
+  Tensor each = at::mul(at::mul(tangent, target), at::neg(at::log_sigmoid(self)));
+  if (weight.has_value() && weight->defined()) each = at::mul(each, *weight);
+  return reduced(each, reduction);
 }
 
 // -x + (p - 1) log(1 + exp(-x))

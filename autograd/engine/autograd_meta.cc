@@ -95,6 +95,11 @@ void AutogradMeta::set_requires_grad(bool requires_grad, c10::TensorImpl& self) 
   TORCH_CHECK(
       !requires_grad || is_differentiable_type(self.dtype()),
       "Only Tensors of floating point and complex dtype can require gradients");
+  TORCH_CHECK(
+      !requires_grad || !self.key_set().has(c10::DispatchKey::FuncTorchBatched),
+      "You are attempting to call Tensor.requires_grad_() inside of vmap, on a tensor that stands for one of each "
+      "sample. Use torch::func::grad, vjp or jacrev there, or call requires_grad_() on the tensor that is given to "
+      "vmap");
   requires_grad_ = requires_grad && !grad_fn_;
   if (!requires_grad) {
     grad_fn_.reset();

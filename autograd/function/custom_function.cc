@@ -13,6 +13,29 @@
 
 namespace torch::autograd {
 
+struct CustomNode::Batch {
+  std::vector<VmapInfo> levels;                    // of the call
+  std::vector<VmapDims> inputs, results, saved = {};  // for each of them those of its samples
+};
+
+namespace {
+
+// The node whose backward runs in this thread inside of levels that stand for those of its call.
+thread_local constinit const CustomNode* node_at_levels = nullptr;
+
+class AtLevelsOf {
+ public:
+  explicit AtLevelsOf(const CustomNode* node) : before_(std::exchange(node_at_levels, node)) {}
+  ~AtLevelsOf() { node_at_levels = before_; }
+  AtLevelsOf(const AtLevelsOf&) = delete;
+  AtLevelsOf& operator=(const AtLevelsOf&) = delete;
+
+ private:
+  const CustomNode* const before_;
+};
+
+}  // namespace
+
 void AutogradContext::save_for_backward(variable_list to_save) {
   to_save_ = std::move(to_save);
 }
@@ -25,7 +48,9 @@ variable_list AutogradContext::get_saved_variables() const {
   if (in_jvp_) return saved_for_forward_;
   variable_list tensors;
   tensors.reserve(saved_variables_.size());
-  for (const SavedVariable& saved : saved_variables_) tensors.push_back(saved.get(node_).get());
+  for (const SavedVariable& saved : saved_variables_) {
+    tensors.push_back(node_->at_levels_of_run(saved.get(node_).get(), tensors.size()));
+  }
   return tensors;
 }
 
@@ -57,9 +82,11 @@ bool AutogradContext::needs_input_grad(std::initializer_list<IndexRange> ranges)
   return false;
 }
 
-CustomNode::CustomNode() {
+CustomNode::CustomNode(bool transformable) : transformable_(transformable) {
   ctx_.node_ = this;
 }
+
+CustomNode::~CustomNode() = default;
 
 void CustomNode::release_variables() {
   for (SavedVariable& saved : ctx_.saved_variables_) saved.reset_data();
@@ -105,15 +132,53 @@ void CustomNode::note_tangents() {
   tangents_ = std::move(tangents);
 }
 
-void CustomNode::start() {
-  // A node would see the tensors of one sample, whose history is that of all samples.
-  const auto is_batched = [](const at::Tensor& t) {
+std::unique_ptr<detail::Batching::Scope> CustomNode::at_level() const {
+  const detail::Batching* const batching = detail::active_batching();
+  return batching == nullptr ? nullptr : batching->at_level_of(inputs_);
+}
+
+bool CustomNode::is_batched() const {
+  const auto has_key = [](const at::Tensor& t) {
     return t.defined() && t.key_set().has(c10::DispatchKey::FuncTorchBatched);
   };
-  const bool batched = std::any_of(inputs_.begin(), inputs_.end(), is_batched);
-  TORCH_CHECK_NOT_IMPLEMENTED(!batched || !c10::GradMode::is_enabled(),
-                              "vmap over a torch::autograd::Function is not supported where gradients are recorded: "
-                              "call it outside of vmap, or with torch::NoGradGuard where no gradient is wanted");
+  return detail::active_batching() != nullptr && std::any_of(inputs_.begin(), inputs_.end(), has_key);
+}
+
+void CustomNode::refuse_batched() const {
+  if (C10_LIKELY(!is_batched())) return;
+  std::string function = name();
+  if (const size_t open = function.find('<'); open != std::string::npos) {
+    function = function.substr(open + 1, function.size() - open - 2);
+  }
+  TORCH_CHECK(false, "You tried to vmap over ", function, ", but it does not have vmap support. Give it a static "
+              "vmap(info, in_dims, args...), or static constexpr bool generate_vmap_rule = true where its methods are "
+              "made of operators.");
+}
+
+VmapDims CustomNode::argument_dims() const {
+  VmapDims dims;
+  size_t next = 0;
+  for (const bool is_tensor : is_tensor_) {
+    dims.push_back(is_tensor ? detail::batching().dims_of(inputs_[next++]).back() : std::nullopt);
+  }
+  return dims;
+}
+
+void CustomNode::start() {
+  if (is_batched()) {
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        transformable_ || !c10::GradMode::is_enabled(), name(),
+        " cannot record gradients inside of vmap: call it outside, or with torch::NoGradGuard where none is wanted");
+    if (transformable_) {
+      const detail::Batching& batching = detail::batching();
+      batch_ = std::make_unique<Batch>();
+      batch_->levels = batching.levels();
+      for (at::Tensor& t : inputs_) {
+        batch_->inputs.push_back(batching.dims_of(t));
+        t = batching.physical(t);
+      }
+    }
+  }
   note_tangents();
   recorded_ = c10::GradMode::is_enabled() && requires_grad(at::TensorList(inputs_));
   if (!recorded_) return;
@@ -134,12 +199,14 @@ bool CustomNode::needs(size_t argument) const {
 // A result is kept without its history. One that is a modified view has another node by now: its base's part.
 void CustomNode::save(const at::Tensor& t, const variable_list& outputs) {
   SavedVariable& saved = ctx_.saved_variables_.emplace_back();
+  if (batch_ != nullptr) batch_->saved.push_back(detail::batching().dims_of(t));
   if (!t.defined()) return;
+  const at::Tensor in_memory = batch_ != nullptr ? detail::batching().physical(t) : t;
   for (uint32_t i = static_cast<uint32_t>(outputs.size()); i-- > 0;) {
     if (!outputs[i].is_same(t) || ctx_.non_differentiable_.count(t.unsafeGetTensorImpl()) != 0) continue;
-    return saved.save_output(t, i);
+    return saved.save_output(in_memory, i);
   }
-  saved.save(t);
+  saved.save(in_memory);
 }
 
 variable_list CustomNode::finish(variable_list outputs) {
@@ -153,31 +220,41 @@ variable_list CustomNode::finish(variable_list outputs) {
     c10::TensorImpl* impl = out.unsafeGetTensorImpl();
     const bool is_dirty = impl != nullptr && dirty.count(impl) != 0;
     dirty_returned += is_dirty;
+    at::Tensor t = out;
+    if (batch_ != nullptr) {
+      batch_->results.push_back(detail::batching().dims_of(out));
+      t = detail::batching().physical(out);
+    }
     if (!recorded_) continue;
-    const bool differentiable = out.defined() && ctx_.non_differentiable_.count(impl) == 0 &&
-        (c10::isFloatingType(out.scalar_type()) || c10::isComplexType(out.scalar_type()));
-    const bool is_input = impl != nullptr && given.count(impl) != 0;
+    const auto give = [&](at::Tensor other) {
+      t = std::move(other);
+      out = batch_ != nullptr ? detail::batching().batched(t, batch_->results.back()) : t;
+    };
+    const bool differentiable = t.defined() && ctx_.non_differentiable_.count(impl) == 0 &&
+        (c10::isFloatingType(t.scalar_type()) || c10::isComplexType(t.scalar_type()));
+    const bool is_input = t.defined() && given.count(t.unsafeGetTensorImpl()) != 0;
     if (!differentiable) {
       // Its gradient is zeros where backward asks for defined ones.
-      out.defined() ? add_input_metadata(out) : add_input_metadata(undefined_input());
-      if (is_input && requires_grad(out)) out = at::Tensor(impl->shallow_copy());
+      t.defined() ? add_input_metadata(t) : add_input_metadata(undefined_input());
+      if (is_input && requires_grad(t)) give(at::Tensor(t.unsafeGetTensorImpl()->shallow_copy()));
       continue;
     }
-    add_input_metadata(out);
+    add_input_metadata(t);
     if (is_dirty) {
       TORCH_CHECK(
-          !requires_grad(out) || grad_fn(out), "a leaf Variable that requires grad has been used in an in-place operation.");
-      check_inplace(out, true);
-      rebase_history(out, self, i);
+          !requires_grad(t) || grad_fn(t),
+          "a leaf Variable that requires grad has been used in an in-place operation.");
+      check_inplace(t, true);
+      rebase_history(t, self, i);
       continue;
     }
     if (is_input) {
       // Returned as it came: a view of it carries the new history.
       c10::NoGradGuard no_grad;
-      out = at::make_view(out, out.sizes(), out.strides(), out.storage_offset());
+      give(at::make_view(t, t.sizes(), t.strides(), t.storage_offset()));
     }
-    set_history(out, self, i);
-    if (out.is_view()) out.unsafeGetTensorImpl()->set_creation_meta(c10::CreationMeta::kCustomFunction);
+    set_history(t, self, i);
+    if (t.is_view()) t.unsafeGetTensorImpl()->set_creation_meta(c10::CreationMeta::kCustomFunction);
   }
   TORCH_CHECK(
       dirty_returned >= dirty.size(),
@@ -193,7 +270,7 @@ variable_list CustomNode::finish(variable_list outputs) {
   return outputs;
 }
 
-void CustomNode::set_tangents(const variable_list& outputs) {
+void CustomNode::set_tangents(variable_list& outputs) {
   const ForwardScope scope(tangent_level_);
   variable_list given;
   size_t next = 0;
@@ -204,6 +281,9 @@ void CustomNode::set_tangents(const variable_list& outputs) {
       tangent = tangents_[next++];
       if (!tangent.defined() && input.defined() && ctx_.materialize_grads_) {
         tangent = grad_ops::zeros(input.sizes(), input.scalar_type(), input.device());
+      }
+      if (batch_ != nullptr && tangent.defined()) {
+        tangent = detail::batching().batched(std::move(tangent), batch_->inputs[next - 1]);
       }
     }
     given.push_back(std::move(tangent));
@@ -224,17 +304,33 @@ void CustomNode::set_tangents(const variable_list& outputs) {
       computed.size() == outputs.size(), "jvp of ", name(), " returned ", computed.size(), " tangents, expected one a result: ",
       outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const at::Tensor& out = outputs[i];
+    at::Tensor out = outputs[i];
     c10::TensorImpl* impl = out.unsafeGetTensorImpl();
     if (!out.defined() || ctx_.non_differentiable_.count(impl) != 0) continue;
     TORCH_CHECK(
         !computed[i].defined() || computed[i].sizes() == out.sizes(), "jvp of ", name(), " returned a tangent of sizes ",
         computed[i].sizes(), " for result ", i, ", which has sizes ", out.sizes());
-    if (ctx_.dirty_inputs_.count(impl) != 0) {
+    const bool is_dirty = ctx_.dirty_inputs_.count(impl) != 0;
+    if (batch_ != nullptr) {
+      const detail::Batching& batching = detail::batching();
+      if (computed[i].defined()) {
+        const VmapDims own = batching.dims_of(out), of_tangent = batching.dims_of(computed[i]);
+        bool shared = false;  // by samples whose tangents differ
+        for (size_t level = 0; level < own.size(); ++level) shared |= of_tangent[level] && !own[level];
+        TORCH_CHECK(!shared || !is_dirty, "jvp of ", name(), " returned a tangent for each sample of an argument that "
+                    "it modified in place, which is the same for all");
+        if (shared) outputs[i] = out = batching.batched_everywhere(out);
+        computed[i] = batching.summed_to(computed[i], batching.dims_of(out));
+      }
+      out = batching.physical(out);
+    }
+    if (is_dirty) {
       set_tangent_inplace(out, computed[i]);
     } else {
       set_tangent(out, computed[i]);
     }
+    const at::Tensor tangent = tangent_of(out);
+    for (SavedVariable& saved : ctx_.saved_variables_) saved.set_output_tangent(static_cast<uint32_t>(i), tangent);
   }
 }
 
@@ -253,12 +349,52 @@ class OnceDifferentiated final : public Node {
 
 }  // namespace
 
-variable_list CustomNode::run_once_differentiable(
-    const variable_list& grads, variable_list (*run)(CustomNode& self, variable_list grads)) {
+at::Tensor CustomNode::at_levels_of_run(at::Tensor saved, size_t place) const {
+  if (node_at_levels != this || !saved.defined()) return saved;
+  return detail::batching().batched(std::move(saved), batch_->saved[place]);
+}
+
+variable_list CustomNode::run_at_levels(variable_list grads, Run run) {
+  if (C10_LIKELY(batch_ == nullptr)) return run(*this, std::move(grads));
+  const detail::Batching& batching = detail::batching();
+  const auto levels = batching.enter(batch_->levels);
+  const AtLevelsOf here(this);
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (grads[i].defined()) grads[i] = batching.batched(grads[i], batch_->results[i]);
+  }
+  variable_list outputs = run(*this, std::move(grads));
+  size_t next = 0;
+  for (size_t i = 0; i < std::min(outputs.size(), is_tensor_.size()); ++i) {
+    if (!is_tensor_[i]) continue;
+    if (outputs[i].defined()) outputs[i] = batching.summed_to(outputs[i], batch_->inputs[next]);
+    ++next;
+  }
+  return outputs;
+}
+
+variable_list detail::behind(at::TensorList tensors) {
+  variable_list list;
+  for (const at::Tensor& t : tensors) list.push_back(behind(t));
+  return list;
+}
+
+at::Tensor detail::batched_result(const at::Tensor& output, std::optional<int64_t> dim) {
+  return dim.has_value() && output.defined() ? batching().batched(output, {dim}) : output;
+}
+
+variable_list detail::batched_result(const variable_list& outputs, const VmapDims& dims) {
+  TORCH_CHECK(outputs.size() == dims.size(), "vmap of a Function returned ", outputs.size(), " results and ",
+              dims.size(), " dimensions: expected as many out_dims as results");
+  variable_list list;
+  for (size_t i = 0; i < outputs.size(); ++i) list.push_back(batched_result(outputs[i], dims[i]));
+  return list;
+}
+
+variable_list CustomNode::run_once_differentiable(const variable_list& grads, Run run) {
   variable_list outputs;
   {
     c10::NoGradGuard no_grad;
-    outputs = run(*this, grads);
+    outputs = run_at_levels(grads, run);
   }
   if (!c10::GradMode::is_enabled() || !requires_grad(at::TensorList(grads))) return outputs;
   const auto refusal = c10::make_intrusive<OnceDifferentiated>();

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "aten/core/tensor.h"
 #include "autograd/engine/node.h"
 #include "autograd/engine/saved_variable.h"
+#include "autograd/function/batching.h"
 #include "c10/core/grad_mode.h"
 #include "c10/value/ivalue.h"
 
@@ -91,10 +93,13 @@ class AutogradContext {
   CustomNode* node_ = nullptr;
 };
 
-// The node of a Function: everything that does not depend on the user's type.
+// The node of a Function: everything that does not depend on the user's type. It records tensors in memory. Inside of
+// vmap, forward, backward and jvp compute with the tensors of a sample that these hold.
 class CustomNode : public Node {
  public:
-  CustomNode();
+  // `transformable`: vmap may call what the node calls with batched tensors, in backward inside of levels of its own.
+  explicit CustomNode(bool transformable = false);
+  ~CustomNode() override;
   AutogradContext& context() { return ctx_; }
   void release_variables() override;
   void keep_past_of(const c10::TensorImpl& t) override;
@@ -105,6 +110,16 @@ class CustomNode : public Node {
   void add_argument(at::TensorList tensors);
   void add_argument(const variable_list& tensors) { add_argument(at::TensorList(tensors)); }
   void add_other() { is_tensor_.push_back(false); }
+
+  // Where some vmap has a batched argument: at the innermost of these levels until the end of the scope. Null outside
+  // of vmap.
+  std::unique_ptr<detail::Batching::Scope> at_level() const;
+  // Whether an argument is batched at the level that the thread is at.
+  bool is_batched() const;
+  // Throws Error where one is: the Function says nothing of vmap.
+  void refuse_batched() const;
+  // Where the samples of that level stand in each argument, lists flattened.
+  VmapDims argument_dims() const;
 
   // Whether the call is to be recorded; to be asked after the arguments are noted.
   bool is_recorded() const { return recorded_; }
@@ -121,18 +136,27 @@ class CustomNode : public Node {
   virtual variable_list run_backward(AutogradContext* ctx, variable_list grads) = 0;
   virtual bool has_jvp() const { return false; }
   virtual variable_list run_jvp(AutogradContext* /*ctx*/, variable_list /*tangents*/) { return {}; }
-  // `run` unrecorded; differentiating its results throws.
-  variable_list run_once_differentiable(
-      const variable_list& grads, variable_list (*run)(CustomNode& self, variable_list grads));
+  using Run = variable_list (*)(CustomNode& self, variable_list grads);
+  // `run`, with the gradients of samples where the call was inside of vmap.
+  variable_list run_at_levels(variable_list grads, Run run);
+  // The same unrecorded; differentiating its results throws.
+  variable_list run_once_differentiable(const variable_list& grads, Run run);
 
  private:
+  friend class AutogradContext;
+  // What a call inside of vmap keeps: its levels, and where the samples stand in the tensors.
+  struct Batch;
+
   void note_tangents();
-  void set_tangents(const variable_list& outputs);
+  void set_tangents(variable_list& outputs);
   void save(const at::Tensor& t, const variable_list& outputs);
+  at::Tensor at_levels_of_run(at::Tensor saved, size_t place) const;
 
   AutogradContext ctx_;
+  std::unique_ptr<Batch> batch_;
+  const bool transformable_;
   std::vector<bool> is_tensor_;  // by argument, lists flattened
-  variable_list inputs_;         // of the running call
+  variable_list inputs_;         // of the running call, in memory
   variable_list tangents_;       // of these, where one has any
   int tangent_level_ = 0;        // what these are tangents of
   bool recorded_ = false;
@@ -149,16 +173,56 @@ class IgnoreTangents {
   std::optional<c10::ExcludeDispatchKeyGuard> guard_;
 };
 
+namespace detail {
+
+template <class T>
+constexpr bool is_once_differentiable() {
+  if constexpr (requires { T::once_differentiable; }) {
+    return T::once_differentiable;
+  } else {
+    return false;
+  }
+}
+template <class T>
+constexpr bool generates_vmap_rule() {
+  if constexpr (requires { T::generate_vmap_rule; }) {
+    return T::generate_vmap_rule;
+  } else {
+    return false;
+  }
+}
+
+// Arguments as vmap() of a Function gets them: what lies behind those that are batched.
+inline at::Tensor behind(const at::Tensor& t) { return t.defined() ? batching().behind(t) : t; }
+inline std::optional<at::Tensor> behind(const std::optional<at::Tensor>& t) {
+  return t.has_value() ? std::optional(behind(*t)) : std::nullopt;
+}
+variable_list behind(at::TensorList tensors);
+inline variable_list behind(const variable_list& tensors) { return behind(at::TensorList(tensors)); }
+template <class Arg>
+const Arg& behind(const Arg& arg) {
+  return arg;
+}
+// And its results as those of a sample. Throw Error where the dimensions are not those of as many results.
+at::Tensor batched_result(const at::Tensor& output, std::optional<int64_t> dim);
+variable_list batched_result(const variable_list& outputs, const VmapDims& dims);
+
+}  // namespace detail
+
 template <class T>
 class CppNode final : public CustomNode {
+ public:
+  CppNode() : CustomNode(detail::generates_vmap_rule<T>()) {}
+
  protected:
-  variable_list run_backward(AutogradContext* ctx, variable_list grads) override {
-    if constexpr (is_once_differentiable()) {
-      return run_once_differentiable(grads, [](CustomNode& self, variable_list given) {
-        return T::backward(&self.context(), std::move(given));
-      });
+  variable_list run_backward(AutogradContext* /*ctx*/, variable_list grads) override {
+    const Run run = [](CustomNode& self, variable_list given) {
+      return T::backward(&self.context(), std::move(given));
+    };
+    if constexpr (detail::is_once_differentiable<T>()) {
+      return run_once_differentiable(grads, run);
     } else {
-      return T::backward(ctx, std::move(grads));
+      return run_at_levels(std::move(grads), run);
     }
   }
   bool has_jvp() const override {
@@ -173,43 +237,79 @@ class CppNode final : public CustomNode {
   }
 
  private:
-  static constexpr bool is_once_differentiable() {
-    if constexpr (requires { T::once_differentiable; }) {
-      return T::once_differentiable;
-    } else {
-      return false;
-    }
-  }
   static variable_list as_list(variable_list tangents) { return tangents; }
   static variable_list as_list(at::Tensor tangent) { return {std::move(tangent)}; }
 };
 
+/// An operation with a derivative of one's own: T has a static forward, `forward(AutogradContext*, args...)`, or
+/// `forward(args...)` with `setup_context(AutogradContext*, std::tuple<args...> inputs, output)`, that returns a tensor
+/// or a variable_list, and a static `backward(AutogradContext*, variable_list grads)` that returns a gradient an
+/// argument, undefined for what is no tensor. What else T may have:
+///
+/// - `static variable_list jvp(AutogradContext*, variable_list tangents)`, for forward mode: a tangent a result.
+/// - `static constexpr bool once_differentiable = true`: second derivatives throw Error.
+/// - `static constexpr bool generate_vmap_rule = true`: forward, backward and jvp are made of operators and other
+///   Functions, so that vmap may call them with the tensors of a sample. These methods must not use tensors that are
+///   neither arguments nor saved for backward.
+/// - `static std::pair<output, dims> vmap(VmapInfo, VmapDims in_dims, args...)` in its place: what vmap calls, with a
+///   dimension of the samples at in_dims[i] of argument i (lists count tensor by tensor). `dims` is an
+///   std::optional<int64_t> for a tensor, VmapDims for a list: where the samples stand in the results, nullopt where
+///   all have the same.
+///
+///   struct Cube : Function<Cube> {
+///     static constexpr bool generate_vmap_rule = true;
+///     static Tensor forward(AutogradContext* ctx, const Tensor& x) {
+///       ctx->save_for_backward({x});
+///       return x * x * x;
+///     }
+///     static variable_list backward(AutogradContext* ctx, variable_list grads) {
+///       const Tensor x = ctx->get_saved_variables()[0];
+///       return {grads[0] * 3 * x * x};
+///     }
+///   };
+///   Tensor y = Cube::apply(x);
 template <class T>
 class Function {
  public:
+  /// Throws what forward throws, Error inside of a vmap that T says nothing of, and where T says both or vmap's results
+  /// have other dims; NotImplementedError where an argument has a tangent and T no jvp.
   template <class X = T, class... Args>
   static auto apply(Args&&... args) {
     auto node = c10::make_intrusive<CppNode<T>>();
     (note(*node, args), ...);
-    node->start();
-    const auto run = [&] {
-      c10::AutoGradMode no_recording(false);
-      const IgnoreTangents ignored(node->has_tangents());
-      AutogradContext* ctx = &node->context();
-      if constexpr (requires { X::setup_context(ctx, inputs_of(args...), X::forward(args...)); }) {
-        auto output = X::forward(args...);
-        X::setup_context(ctx, inputs_of(args...), output);
-        return output;
+    const auto level = node->at_level();
+    constexpr bool kHasVmap = requires(VmapInfo info, VmapDims dims) {
+      X::vmap(info, dims, detail::behind(std::as_const(args))...);
+    };
+    constexpr bool kGenerates = detail::generates_vmap_rule<T>();
+    static_assert(!kHasVmap || !kGenerates, "a Function has either vmap() or generate_vmap_rule");
+    const auto recorded = [&] {
+      node->start();
+      const auto run = [&] {
+        c10::AutoGradMode no_recording(false);
+        const IgnoreTangents ignored(node->has_tangents());
+        AutogradContext* ctx = &node->context();
+        if constexpr (requires { X::setup_context(ctx, inputs_of(args...), X::forward(args...)); }) {
+          auto output = X::forward(args...);
+          X::setup_context(ctx, inputs_of(args...), output);
+          return output;
+        } else {
+          return X::forward(ctx, std::forward<Args>(args)...);
+        }
+      };
+      using Result = std::decay_t<decltype(run())>;
+      if constexpr (std::is_same_v<Result, at::Tensor>) {
+        return std::move(node->finish({run()})[0]);
       } else {
-        return X::forward(ctx, std::forward<Args>(args)...);
+        static_assert(std::is_same_v<Result, variable_list>, "forward returns a Variable or a variable_list");
+        return node->finish(run());
       }
     };
-    using Result = std::decay_t<decltype(run())>;
-    if constexpr (std::is_same_v<Result, at::Tensor>) {
-      return std::move(node->finish({run()})[0]);
+    if constexpr (kHasVmap) {
+      return node->is_batched() ? vmapped<X>(*node, std::as_const(args)...) : recorded();
     } else {
-      static_assert(std::is_same_v<Result, variable_list>, "forward returns a Variable or a variable_list");
-      return node->finish(run());
+      if constexpr (!kGenerates) node->refuse_batched();
+      return recorded();
     }
   }
 
@@ -225,6 +325,17 @@ class Function {
     } else {
       node.add_other();
     }
+  }
+  template <class X, class... Args>
+  static auto vmapped(const CustomNode& node, const Args&... args) {
+    const auto [output, dims] = [&] {
+      const VmapInfo info = detail::batching().levels().back();
+      const VmapDims in_dims = node.argument_dims();
+      const std::tuple behind(detail::behind(args)...);
+      const auto outside = detail::batching().outside();
+      return std::apply([&](const auto&... arg) { return X::vmap(info, in_dims, arg...); }, behind);
+    }();
+    return detail::batched_result(output, dims);
   }
 };
 

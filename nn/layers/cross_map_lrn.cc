@@ -37,6 +37,7 @@ Tensor sums_of_squares(const Tensor& input, int64_t size) {
 }
 
 struct Lrn : public autograd::Function<Lrn> {
+  static constexpr bool generate_vmap_rule = true;
   static Tensor forward(autograd::AutogradContext* ctx, const Tensor& input, int64_t size, double alpha, double beta,
                         int64_t k) {
     const Tensor scale =

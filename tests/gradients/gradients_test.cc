@@ -1,7 +1,7 @@
-// Every derivative of the operator tables against difference quotients: first and second derivatives, in double and, where
-// the case says so, complex double, in reverse and in forward mode; and the in-place form against the functional one. An operator
-// that has a kernel and a derivative but no case is a failure, and so is one without a forward derivative in the families that
-// have them all.
+// Every derivative of the operator tables against difference quotients: first and second derivatives, in double and,
+// where the case says so, complex double, in reverse and in forward mode and in one inside of the other; and the
+// in-place form against the functional one. An operator that has a kernel and a derivative but no case is a failure,
+// and so is one without a forward derivative.
 
 #include <gtest/gtest.h>
 
@@ -398,6 +398,10 @@ void check(const Case& c, const TableEntry& entry, bool complex) {
         EXPECT_TRUE(tangents.ok) << "forward over reverse: " << tangents.message;
         const GradcheckResult nested = gradcheck(with_tangents(function, reader.inputs), reader.inputs, forward);
         EXPECT_TRUE(nested.ok) << "forward over forward: " << nested.message;
+        if (entry.inplace.empty()) {  // else that does as well
+          const GradcheckResult reverse = gradcheck(with_tangents(function, reader.inputs), reader.inputs);
+          EXPECT_TRUE(reverse.ok) << "reverse over forward: " << reverse.message;
+        }
       }
     }
     if (!first.ok || entry.inplace.empty() || reader.places.empty() || reader.places[0].first != 0) return;
@@ -409,8 +413,12 @@ void check(const Case& c, const TableEntry& entry, bool complex) {
     const c10::OperatorHandle inplace = find(entry.inplace);
     forward.check_backward_ad = true;
     forward.check_forward_ad = entry.has_forward;
-    const GradcheckResult third = gradcheck(call_of(inplace, reader, true), reader.inputs, forward);
+    const GradcheckFunction writing = call_of(inplace, reader, true);
+    const GradcheckResult third = gradcheck(writing, reader.inputs, forward);
     EXPECT_TRUE(third.ok) << entry.inplace << ": " << third.message;
+    if (!third.ok || !entry.has_forward || c.flags.count("first") != 0) return;
+    const GradcheckResult fourth = gradcheck(with_tangents(writing, reader.inputs), reader.inputs);
+    EXPECT_TRUE(fourth.ok) << "reverse over forward, " << entry.inplace << ": " << fourth.message;
   } catch (const c10::Error& e) {
     ADD_FAILURE() << e.what_without_backtrace();
   } catch (const std::exception& e) {
