@@ -21,6 +21,18 @@ void check_one_dimension(const char* op, const Tensor& self) {
               "-dimensional tensor for argument #1 'self' (while checking arguments for ", op, ")");
 }
 
+// In the words of max_pool1d, which has its own. One value each, or no stride.
+void check_windows(IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation) {
+  const int64_t kernel = kernel_size.back(), pad = padding.back();
+  TORCH_CHECK(kernel > 0, "max_pool1d() kernel_size must be greater than zero, but got ", kernel);
+  TORCH_CHECK(stride.empty() || stride.back() > 0, "max_pool1d() stride must be greater than zero, but got ",
+              stride.back());
+  TORCH_CHECK(pad >= 0, "max_pool1d() padding must be non-negative, but got ", pad);
+  TORCH_CHECK(pad <= kernel / 2, "max_pool1d() padding should be at most half of kernel size, but got padding=", pad,
+              " and kernel_size=", kernel);
+  TORCH_CHECK(dilation.back() > 0, "max_pool1d() dilation must be greater than zero, but got ", dilation.back());
+}
+
 std::tuple<Tensor, Tensor> narrowed(const std::tuple<Tensor, Tensor>& pair) {
   return {at::squeeze(std::get<0>(pair), -2), at::squeeze(std::get<1>(pair), -2)};
 }
@@ -43,11 +55,11 @@ Tensor max_pool1d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef strid
               "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:",
               self.sizes());
   constexpr const char* kName = "max_pool1d";
-  return at::squeeze(
-      at::max_pool2d(at::unsqueeze(self, -2), second_of_two(kName, "kernel_size", kernel_size, 1),
-                     second_of_two(kName, "stride", stride, 1), second_of_two(kName, "padding", padding, 0),
-                     second_of_two(kName, "dilation", dilation, 1), ceil_mode),
-      -2);
+  const DimVector kernel = second_of_two(kName, "kernel_size", kernel_size, 1),
+                  steps = second_of_two(kName, "stride", stride, 1), pad = second_of_two(kName, "padding", padding, 0),
+                  dilated = second_of_two(kName, "dilation", dilation, 1);
+  if (!kernel.empty() && !pad.empty() && !dilated.empty()) check_windows(kernel, steps, pad, dilated);
+  return at::squeeze(at::max_pool2d(at::unsqueeze(self, -2), kernel, steps, pad, dilated, ceil_mode), -2);
 }
 Tensor max_pool2d(const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride, IntArrayRef padding,
                   IntArrayRef dilation, bool ceil_mode) {

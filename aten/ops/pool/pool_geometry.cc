@@ -72,7 +72,7 @@ PoolGeometry pool_geometry(const char* op, int dims, const Tensor& self, IntArra
   check_input(op, dims, self);
   read_input(self, &g);
   for (int d = 3 - dims; d < 3; ++d) {
-    TORCH_CHECK(g.stride[d] != 0, "stride should not be zero, but got ", stride.empty() ? kernel_size : stride);
+    TORCH_CHECK(g.stride[d] != 0, "stride should not be zero");
     TORCH_CHECK(g.kernel[d] > 0, op, ": kernel size should be greater than zero, but got ", kernel_size);
     TORCH_CHECK(g.stride[d] > 0, op, ": stride should be greater than zero, but got ", stride);
     TORCH_CHECK(g.dilation[d] > 0, op, ": dilation should be greater than zero, but got ", dilation);

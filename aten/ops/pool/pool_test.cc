@@ -433,6 +433,12 @@ TEST(Pool, BadArguments) {
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 0), "stride should not be zero");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, 2), "pad should be at most half of effective kernel size, but got pad=2, kernel_size=2 and dilation=1");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 0), "stride should not be zero");
+  const Tensor line = r({1, 2, 5});
+  KINDLING_EXPECT_ERROR(at::max_pool1d(line, 0), "max_pool1d() kernel_size must be greater than zero, but got 0");
+  KINDLING_EXPECT_ERROR(at::max_pool1d(line, 2, 0), "max_pool1d() stride must be greater than zero, but got 0");
+  KINDLING_EXPECT_ERROR(at::max_pool1d(line, 2, 1, -1), "max_pool1d() padding must be non-negative, but got -1");
+  KINDLING_EXPECT_ERROR(at::max_pool1d(line, 2, 1, 2), "max_pool1d() padding should be at most half of kernel size, but got padding=2 and kernel_size=2");
+  KINDLING_EXPECT_ERROR(at::max_pool1d(line, 2, 1, 0, 0), "max_pool1d() dilation must be greater than zero, but got 0");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 7), "Given input size: (2x5x5). Calculated output size: (2x0x0). Output size is too small");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, 2, 2, 0, 0), "dilation should be greater than zero");
   KINDLING_EXPECT_ERROR(at::max_pool2d(x, {2, 2, 2}), "max_pool2d: kernel_size must either be a single int, or a tuple of two ints");
