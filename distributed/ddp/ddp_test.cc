@@ -131,14 +131,13 @@ struct Run {
 // The ranks' model after some steps, and gradients of the last, are those of one process that goes through the ranks'
 // parts one after the other.
 template <class MakeModel>
-void expect_as_one_process(const Run& run, const MakeModel& make, DistributedDataParallelOptions options) {
+void expect_as_one_process(const Run& run, const MakeModel& make, const DistributedDataParallelOptions& options) {
   const double tolerance = run.ranks == 2 ? 0 : 2e-5;
   testing::run_group(run.ranks, [&](int rank, const Group& group) {
     auto model = make();
     fill(*model, 7 + rank);  // rank 0's counts
-    options.process_group(group);
-    DistributedDataParallelOptions mine = options;
-    DistributedDataParallel ddp(model.ptr(), mine);
+    auto of_rank = options;
+    DistributedDataParallel ddp(model.ptr(), of_rank.process_group(group));
     auto twin = make();
     fill(*twin, 7);
     expect_same_parameters(*model, *twin, 0);
