@@ -61,7 +61,6 @@ bool is_a_wrapper_of_python(const std::string& call) {
 // that can be summed to their tensor's size.
 bool takes_more_than_python(const std::string& call) {
   const auto starts = [&](const char* text) { return call.rfind(text, 0) == 0; };
-  // A gradient is summed to the size of what it is for.
   const bool summed = call.find(".sum().backward(torch.ones(") != std::string::npos;
   return summed || starts("torch.set_default_dtype(") || starts("nn.GroupNorm(") || starts("torch.cat(torch.") ||
          (starts("torch.optim.") && call.find("([], ") != std::string::npos) ||
